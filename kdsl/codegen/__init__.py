@@ -1,0 +1,1 @@
+"""What several targets print: the host side of a kernel, integer expressions, layouts, source formatting."""

@@ -1,0 +1,110 @@
+"""Layouts: in which order a target's arrays hold the tile axes of each value.
+
+The IR has axes without order. A target's array has dimensions: a layout is a tuple with one entry for each, the name of
+a tile axis or None for a dimension of size 1. Rules, from the memory outwards:
+
+    load        the order of the tensor's dimensions
+    pointwise   that of the operand with the most axes, the first of those; the others are brought to it
+    reduce      the source's with the axis gone, or kept as None (`keep_reduced`), which spares later reshapes
+    dot         left axes, then right axes
+    carried     what the loop's first value has; what is yielded is brought to it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdsl.ir.kernel import Kernel, Op, Region, Value
+from kdsl.ir.ops import is_pointwise
+
+Layout = tuple[str | None, ...]
+
+
+def axes_of(layout: Layout) -> tuple[str, ...]:
+    """The axes in a layout, without the dimensions of size 1."""
+    return tuple(name for name in layout if name is not None)
+
+
+def fits(layout: Layout, target: Layout) -> bool:
+    """Whether an array of this layout broadcasts against one of the target's as it stands."""
+    if not layout:
+        return True
+    return len(layout) == len(target) and all(name in (None, other) for name, other in zip(layout, target, strict=True))
+
+
+def assign_layouts(kernel: Kernel, keep_reduced: bool = False) -> dict[str, Layout]:
+    """A layout for every value of the kernel, by name. Uniform values have the layout ()."""
+    layouts: dict[str, Layout] = {}
+    _Assigner(kernel, layouts, keep_reduced).region(kernel.body)
+    return layouts
+
+
+class _Assigner:
+    def __init__(self, kernel: Kernel, layouts: dict[str, Layout], keep_reduced: bool) -> None:
+        self.kernel, self.layouts, self.keep_reduced = kernel, layouts, keep_reduced
+
+    def region(self, region: Region) -> None:
+        for op in region.ops:
+            self.op(op)
+
+    def op(self, op: Op) -> None:
+        if op.name == "for":
+            (body,) = op.regions
+            for argument, initial in zip(body.arguments, op.operands, strict=True):
+                self.layouts[argument.name] = self.widest(argument, [initial])
+            self.region(body)
+            for result, argument in zip(op.results, body.arguments, strict=True):
+                self.layouts[result.name] = self.layouts[argument.name]
+            return
+        for result in op.results:
+            self.layouts[result.name] = self.result(op, result)
+
+    def result(self, op: Op, result: Value) -> Layout:
+        axes = self.kernel.tile_axes(result)
+        if op.name == "load":
+            symbols = [self.kernel.order(form.symbols) for form in op.attributes["index"]]
+            return _complete([name for group in symbols for name in group if name in axes], axes)
+        if op.name == "reduce":
+            source, axis = self.layouts[op.operands[0].name], op.attributes["axis"]
+            if self.keep_reduced:
+                return _complete([None if name == axis else name for name in source], axes)
+            return _complete([name for name in source if name not in (axis, None)], axes)
+        if op.name == "dot":
+            left, right = (axes_of(self.layouts[value.name]) for value in op.operands)
+            return _complete([name for name in (*left, *right) if name != op.attributes["axis"]], axes)
+        if op.name == "reshape":
+            source, target = op.attributes["source"], op.attributes["target"]
+            kept = [name for name in axes_of(self.layouts[op.operands[0].name]) if name not in source]
+            return _complete([*kept, *target], axes)
+        if is_pointwise(op) or op.name == "broadcast":
+            return self.widest(result, op.operands)
+        return axes
+
+    def widest(self, result: Value, operands: Iterable[Value]) -> Layout:
+        """The layout of the operand with the most axes, with those that it lacks put where the kernel's order has them."""
+        axes = self.kernel.tile_axes(result)
+        layouts = [self.layouts[value.name] for value in operands]
+        best: Layout = max(layouts, key=lambda layout: len(axes_of(layout)), default=())
+        missing = [name for name in axes if name not in best]
+        if not missing:
+            return best
+        # A dimension of size 1 stands where an axis was reduced: that is where a new axis finds room.
+        return _complete(list(best), axes) if axes_of(best) else axes
+
+
+def _complete(names: list[str | None], axes: tuple[str, ...]) -> Layout:
+    """The names without repeats, then missing axes put into dimensions of size 1, or in front in the kernel's order."""
+    layout: list[str | None] = []
+    for name in names:
+        if name is None or name not in layout:
+            layout.append(name)
+    for name in axes:
+        if name not in layout:
+            place = next((place for place, held in enumerate(layout) if held is None), None)
+            if place is None:
+                # Keep the kernel's order among the axes that are there.
+                place = sum(1 for other in layout if other is not None and axes.index(other) < axes.index(name))
+                layout.insert(place, name)
+            else:
+                layout[place] = name
+    return tuple(layout) if axes else ()

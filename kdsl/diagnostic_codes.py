@@ -1,0 +1,286 @@
+"""Every diagnostic: its message, what to do, and a page of explanation.
+
+K01xx the source of a kernel   K02xx tiles, axes and types   K03xx what a target cannot do   K04xx the command line
+K05xx calling a kernel         K06xx running on the oracle   K07xx IR text
+"""
+
+from __future__ import annotations
+
+from kdsl.diagnostics import Code
+
+CODES: dict[str, Code] = {
+    "K0101": Code(
+        "the source of {name} cannot be read",
+        "put the kernel in a file; kdsl reads the text of a function, so code made by exec or typed at a prompt has none",
+        "A kernel is compiled from its syntax tree, with the author's lines kept for every message and in every emitted "
+        "file. A function that was not defined in a readable file has no such text.",
+    ),
+    "K0102": Code(
+        "a kernel has exactly one grid, at the top level of its body; {name} {problem}",
+        "write one `for ... in kdsl.grid(...)` at the top level and put all work inside",
+        "The grid says which programs there are. Work that needs two grids, one after the other, is two kernels.",
+    ),
+    "K0103": Code(
+        "{what} has no meaning in a kernel",
+        "{instead}",
+        "A kernel body may assign names, store to tensors, loop over tiles, points or compile-time sequences, and branch "
+        "on compile-time conditions. Other Python statements cannot run on a device.",
+    ),
+    "K0104": Code(
+        "this expression has no meaning in a kernel: {what}",
+        "use tile operations (`kdsl.exp`, `+`, ...), index variables, and plain Python on values known at compile time",
+        "Expressions on tiles are limited to what every target can do. Everything known when the kernel is compiled may "
+        "use plain Python.",
+    ),
+    "K0105": Code(
+        "{name} is not defined here{why}",
+        "define it before this line; what a loop assigns must have a value before the loop to be used after it",
+        "Names follow Python's rules, except that a loop's own names end with the loop: a loop may run zero times, and "
+        "the name would have no value then.",
+    ),
+    "K0106": Code(
+        "the parameter or signature of {name} is not understood: {problem}",
+        "annotate with Tensor[...], Out[...], InOut[...], Scalar[...], Tile or Const[...]; dims first, the dtype last",
+        "A parameter's annotation says its role, its dimensions and its element type, as in "
+        "`a: Tensor[M, K, T], c: Out[M, N, f32], BM: Tile = 64, causal: Const[bool] = False`.",
+    ),
+    "K0107": Code(
+        "the tile size {name} is used in an expression",
+        "use it only in `Dim.tiles({name})`; if the result shall depend on it, declare it `Const[int]`",
+        "Tile sizes belong to the schedule: each target may choose its own. So that this never changes a result, a Tile "
+        "parameter may not be computed with, stored, or given as an extent.",
+    ),
+    "K0108": Code(
+        "{name} has no value",
+        "give the parameter a default, or pass it: `@kdsl.example({name}=...)`",
+        "Constants and tile sizes must be known when a kernel is compiled.",
+    ),
+    "K0109": Code(
+        "the dtype variable {name} is not bound to a dtype",
+        "give it in the example: `@kdsl.example({name}=kdsl.bf16)`, or pass arrays whose dtype says it",
+        "A kernel is compiled for given element types, because they decide how values promote and where they round.",
+    ),
+    "K0110": Code(
+        "{name} is a plain Python function and is given a value that is known only when the kernel runs",
+        "decorate the function with @kdsl.inline to trace its body, or use a kdsl operation",
+        "Plain Python functions run while the kernel is compiled, so they can only compute with compile-time values.",
+    ),
+    "K0111": Code(
+        "this fails while the kernel is compiled: {problem}",
+        "correct the expression; sizes are symbolic here, so use kdsl operations for what depends on them",
+        "Expressions on compile-time values run as plain Python. This one raised an exception.",
+    ),
+    "K0112": Code(
+        "two different dimensions are both named {name}",
+        "give one of the Dim classes another name",
+        "Dimensions are told apart by name in every emitted file.",
+    ),
+    "K0113": Code(
+        "{kernel} has no dtype variable or constant named {name}",
+        "check the spelling against the kernel's signature",
+        "Examples and elaboration bind dtype variables and Const parameters by name.",
+    ),
+    "K0114": Code(
+        "the calls of @kdsl.inline functions are nested more than {limit} deep",
+        "write a loop; a kernel cannot recurse",
+        "Helpers are copied into the kernel where they are called, so recursion would never end.",
+    ),
+    "K0201": Code(
+        "dot: {problem}",
+        "name the axis with `over=`; both tiles must vary over it, and share no other tile axis",
+        "A dot contracts one tile axis that both operands have. Left out, `over` is the one they share.",
+    ),
+    "K0202": Code(
+        "{value} does not vary over {axis}",
+        "reduce over one of its own axes: {axes}",
+        "A reduction names the axis that it removes. Axes are told apart by their index variable, so two tiles over the "
+        "same dimension have different axes.",
+    ),
+    "K0203": Code(
+        "{tensor} has {rank} dimensions and is accessed with {given} indices",
+        "give one index for each dimension; `:` takes a dimension whole",
+        "Each dimension of a tensor needs an index variable, an integer, a form of them, or `:`.",
+    ),
+    "K0204": Code(
+        "the stored value varies over {axes}, which the index does not mention",
+        "reduce over {axes} first, or index the tensor with it",
+        "Every lane of a stored tile needs a place of its own; lanes that share one would overwrite each other.",
+    ),
+    "K0205": Code(
+        "{tensor} is an input and cannot be stored to",
+        "declare it Out[...] or InOut[...]",
+        "Only outputs and in-out tensors may be written.",
+    ),
+    "K0206": Code(
+        "{operation}: {problem}",
+        "cast the operands with `.to(...)` to types that the operation takes",
+        "Each operation takes certain kinds of element types; the op table lists them.",
+    ),
+    "K0207": Code(
+        "no dtype holds both {left} and {right}",
+        "cast one of the operands with `.to(...)`",
+        "Operands promote to a common type, as in JAX. Unsigned 64-bit and signed integers have none.",
+    ),
+    "K0208": Code(
+        "{tensor} is an output and cannot be read",
+        "declare it InOut[...], or keep the value in a name",
+        "An output holds nothing until the kernel has written it.",
+    ),
+    "K0209": Code(
+        "{name} is {before} before the loop and {after} after an iteration",
+        "make both the same dtype, with `.to(...)` or by starting from `kdsl.zeros(axes, {after})`",
+        "What a loop carries from one iteration to the next keeps its dtype; a silent cast would hide a rounding.",
+    ),
+    "K0210": Code(
+        "{name} would leave the loop while it varies over {axis}, which ends with the loop",
+        "reduce over {axis}, or store the tile inside the loop",
+        "Which lanes of a loop's tile are valid differs from one iteration to the next, so its axis means nothing after "
+        "the loop.",
+    ),
+    "K0211": Code(
+        "the condition is known only when the kernel runs",
+        "use `kdsl.where(condition, x, y)`; `if` is for compile-time values (Const parameters)",
+        "A branch on a tile would have to take both ways at once. `kdsl.where` says so.",
+    ),
+    "K0212": Code(
+        "{dim} is met twice in one access with `:`",
+        "use an index variable for one of them",
+        "`:` is the dimension's own axis, the same wherever it occurs; two different places need two axes.",
+    ),
+    "K0213": Code(
+        "{thing} is no axis",
+        "give index variables of tiles, or Dim classes",
+        "Shapes and reductions are stated by axes, never by positions or numbers.",
+    ),
+    "K0214": Code(
+        "dimension {dimension} of {tensor} is {expected}, but {index} runs over {got}",
+        "index it with a variable over {expected}, or use `{tensor}.load(..., fill=...)` if it may leave the tensor",
+        "An index variable is in bounds only in the dimension that it runs over.",
+    ),
+    "K0215": Code(
+        "reshape: {problem}",
+        "reshape whole axes whose numbers of lanes are equal; mask ragged tiles first",
+        "A reshape moves lanes, so it is only legal where every lane is valid, and source and target have as many lanes.",
+    ),
+    "K0216": Code(
+        "{name} is already in use as an index variable here",
+        "give the inner loop's variable another name",
+        "An axis is told apart by its index variable, which must be unique while it lives.",
+    ),
+    "K0301": Code(
+        "{target} cannot do this: {problem}",
+        "{instead}",
+        "The target has no way to say this operation. A refusal is a verdict: nothing is emitted rather than something "
+        "else.",
+    ),
+    "K0302": Code(
+        "{target} has no {dtype} {what}",
+        "cast to a type that it has; `kdsl targets` lists them",
+        "Targets differ in the element types that they can load, store and compute with.",
+    ),
+    "K0303": Code(
+        "{target} needs tiles whose sizes are powers of two, and this reshape involves {axis} of {extent} lanes",
+        "reshape axes whose numbers of lanes are powers of two",
+        "A target with power-of-two tiles pads other axes; padded lanes cannot be moved by a reshape.",
+    ),
+    "K0304": Code(
+        "{target} cannot use the tile size {name} = {value}: {problem}",
+        "choose another with `--set {name}=...`",
+        "Targets restrict tile sizes: powers of two for Triton, multiples of the register tile for Pallas.",
+    ),
+    "K0305": Code(
+        "the tool-chain of {target} is not installed: {missing}",
+        "install it with `pip install 'kdsl-lang[{extra}]'`",
+        "Source can be written without the tool-chain, but neither compiled nor run.",
+    ),
+    "K0306": Code(
+        "{target} does not compile it for {arch}: {problem}",
+        "change the tile sizes or the kernel; the message is the compiler's own",
+        "The target's own compiler rejected the emitted source.",
+    ),
+    "K0307": Code(
+        "the emitted code for {target} fails when it runs: {problem}",
+        "this is a bug in kdsl unless the kernel accesses memory out of bounds: please report it with the kernel",
+        "The emitted code was run on a host stand-in and raised an error.",
+    ),
+    "K0308": Code(
+        "{target}: no form fits this kernel: {problem}",
+        "{instead}",
+        "A target maps kernels in one of a few forms, each with conditions. The message says which condition failed.",
+    ),
+    "K0401": Code(
+        "{path} cannot be loaded: {problem}",
+        "give a Python file, a folder of them, or an importable module",
+        "SRC is a file, a folder or a module; `SRC::NAME` picks one kernel.",
+    ),
+    "K0402": Code(
+        "{path} has no kernel{name}",
+        "decorate a function with @kdsl.kernel; kernels there: {known}",
+        "Only functions decorated with @kdsl.kernel at the top level of a module are found.",
+    ),
+    "K0403": Code(
+        "there is no target {name}",
+        "choose from: {known}",
+        "Targets are found among the installed packages, by entry point.",
+    ),
+    "K0404": Code(
+        "there is no architecture {name}",
+        "choose from: {known}",
+        "Architectures are named as in `kdsl targets`.",
+    ),
+    "K0405": Code(
+        "{text} is no setting",
+        "write NAME=VALUE with a tile size of the kernel, as in `--set BM=64`",
+        "`--set` chooses tile sizes; names that a kernel does not have are an error unless another kernel has them.",
+    ),
+    "K0406": Code(
+        "{kernel} has no example",
+        "decorate it with @kdsl.example(M=..., T=...)",
+        "Build, check and verify need sizes and dtypes to work on.",
+    ),
+    "K0407": Code(
+        "the example of {kernel} does not fit: {problem}",
+        "give every size, dtype variable and constant that has no default, and nothing else",
+        "An example names sizes, dtypes, constants and tile sizes of the kernel.",
+    ),
+    "K0501": Code(
+        "{kernel} needs the size {size}",
+        "pass it by name",
+        "Sizes that no array's shape shows are passed as integers.",
+    ),
+    "K0502": Code(
+        "the kernel requires {constraint}, which does not hold for {sizes}",
+        "call it with sizes that satisfy the constraint",
+        "`kdsl.require` states what a kernel needs of its sizes; it is checked at every call.",
+    ),
+    "K0503": Code(
+        "{kernel} has no size or tile parameter named {name}",
+        "check the spelling against the kernel's signature",
+        "Sizes and tile sizes are passed by name.",
+    ),
+    "K0504": Code(
+        "{name} = {value} is no valid size",
+        "sizes are zero or more, tile sizes one or more",
+        "A dimension may be empty; a tile may not.",
+    ),
+    "K0505": Code(
+        "{name}: expected {expected}, got {got}",
+        "pass an array of that dtype and shape",
+        "Arrays must have the dtype that the signature says, and shapes that agree with each other.",
+    ),
+    "K0601": Code(
+        "out of bounds: {access} (program {program})",
+        "limit the index, or use `.load(..., fill=...)` for reads that may leave the tensor",
+        "A valid lane accessed an element that the tensor does not have.",
+    ),
+    "K0701": Code(
+        "this is no IR text: {problem}",
+        "see the grammar in kdsl/ir/kir.lark; `kdsl show` prints examples",
+        "IR text is what `kdsl show` prints.",
+    ),
+    "K0702": Code(
+        "this IR is malformed: {problem}",
+        "correct the op that is named; the op table in kdsl/ir/ops.py says what each takes",
+        "The verifier checks every op against its row of the op table.",
+    ),
+}

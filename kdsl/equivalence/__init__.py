@@ -1,0 +1,1 @@
+"""Is the result right: verdicts, input generation, comparison with the oracle."""

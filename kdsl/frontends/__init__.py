@@ -1,0 +1,1 @@
+"""Front ends: source languages read into the IR, one folder each."""

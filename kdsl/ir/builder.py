@@ -1,0 +1,112 @@
+"""Building kernels: ops are appended with their types inferred from the op table, and get readable, unique names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kdsl.diagnostics import Location
+from kdsl.ir.dtypes import DType
+from kdsl.ir.kernel import Axis, Kernel, Op, Region, Value
+from kdsl.ir.ops import OPS
+
+_KIND_ORDER = {"program": 0, "loop": 1, "tile": 2}
+
+
+@dataclass
+class Snapshot:
+    """The builder's state, to go back to when a loop's body has to be built again."""
+
+    kernel: Kernel
+    names: dict[str, int]
+    ops: list[Op]
+
+
+class Builder:
+    """Appends ops to a kernel's body or to the region that is open."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.ops: list[Op] = []
+        self.names: dict[str, int] = {}
+        self.location: Location | None = kernel.location
+
+    def add_axis(self, axis: Axis) -> Axis:
+        """Declare an axis. Program axes come first, then loop axes, then tile axes."""
+        axes = sorted((*self.kernel.axes, axis), key=lambda other: _KIND_ORDER[other.kind])
+        self.kernel = replace(self.kernel, axes=tuple(axes))
+        return axis
+
+    def fresh(self, hint: str) -> str:
+        """A value name that is not used yet: the hint itself, or the hint with a number."""
+        count = self.names.get(hint, 0)
+        self.names[hint] = count + 1
+        return f"{hint}.{count}" if count else hint
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Value] = (),
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        dtype: DType | None = None,
+        hint: str = "",
+    ) -> Value:
+        """Append an op with one result and give that. `dtype` is the result's, for ops that do not fix it.
+
+        Raises OpTypeError where the op's row forbids the operands.
+        """
+        placeholder = (Value("", dtype),) if dtype is not None else ()
+        op = Op(name, tuple(operands), placeholder, attributes or {}, location=self.location)
+        ((result_dtype, axes),) = OPS[name].infer(self.kernel, op)
+        result = Value(self.fresh(hint or name), result_dtype, axes)
+        self.ops.append(replace(op, results=(result,)))
+        return result
+
+    def effect(self, name: str, operands: Sequence[Value], attributes: Mapping[str, Any]) -> None:
+        """Append an op without results."""
+        op = Op(name, tuple(operands), (), attributes, location=self.location)
+        OPS[name].infer(self.kernel, op)
+        self.ops.append(op)
+
+    def rename_last(self, value: Value, hint: str) -> Value:
+        """Give the value a better name, if the last op made it and nothing has named it yet."""
+        last = self.ops[-1] if self.ops else None
+        if last is None or last.results != (value,) or value.name.split(".")[0] != last.name:
+            return value
+        renamed = replace(value, name=self.fresh(hint))
+        self.ops[-1] = replace(last, results=(renamed,))
+        return renamed
+
+    @contextmanager
+    def region(self) -> Iterator[list[Op]]:
+        """Collect the ops appended inside, instead of appending them to the region around."""
+        outer, self.ops = self.ops, []
+        try:
+            yield self.ops
+        finally:
+            self.ops = outer
+
+    def loop(
+        self, axis: str, initial: Sequence[Value], arguments: Sequence[Value], ops: Sequence[Op], hints: Sequence[str]
+    ) -> tuple[Value, ...]:
+        """Append a `for` whose body, ending in a yield, is given; gives its results."""
+        op = Op("for", tuple(initial), (), {"axis": axis}, (Region(tuple(arguments), tuple(ops)),), self.location)
+        types = OPS["for"].infer(self.kernel, op)
+        results = tuple(
+            Value(self.fresh(hint), dtype, axes) for hint, (dtype, axes) in zip(hints, types, strict=True)
+        )
+        self.ops.append(replace(op, results=results))
+        return results
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.kernel, dict(self.names), list(self.ops))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self.kernel, self.names, self.ops = snapshot.kernel, dict(snapshot.names), list(snapshot.ops)
+
+    def finish(self) -> Kernel:
+        """The kernel with what has been appended as its body."""
+        return replace(self.kernel, body=Region((), tuple(self.ops)))

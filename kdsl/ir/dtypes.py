@@ -1,0 +1,83 @@
+"""Element types: what a value's elements are, how NumPy stores them, and how two of them promote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Kind = Literal["bool", "int", "uint", "float"]
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type. `bits` is its width in memory; `mantissa` counts explicit fraction bits (floats only)."""
+
+    name: str
+    kind: Kind
+    bits: int
+    mantissa: int = 0
+
+    @cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype that stores it exactly (ml_dtypes supplies bf16)."""
+        import ml_dtypes
+        import numpy as np
+
+        if self.name == "bf16":
+            return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype("bool" if self.kind == "bool" else f"{self.kind}{self.bits}")
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL = DType("bool", "bool", 8)
+I8, I16, I32, I64 = (DType(f"i{bits}", "int", bits) for bits in (8, 16, 32, 64))
+U8, U16, U32, U64 = (DType(f"u{bits}", "uint", bits) for bits in (8, 16, 32, 64))
+F16, BF16 = DType("f16", "float", 16, 10), DType("bf16", "float", 16, 7)
+F32, F64 = DType("f32", "float", 32, 23), DType("f64", "float", 64, 52)
+
+DTYPES: dict[str, DType] = {
+    dtype.name: dtype for dtype in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
+}
+
+
+def from_numpy(dtype: Any) -> DType | None:
+    """The DType that a NumPy dtype stores, or None."""
+    return next((candidate for candidate in DTYPES.values() if candidate.numpy == dtype), None)
+
+
+def promote(left: DType, right: DType) -> DType | None:
+    """The common type of two tiles, as JAX promotes arrays; None where no type holds both (u64 with a signed integer).
+
+    Python scalars do not come here: they are weak and take the tile's type.
+    """
+    if left == right:
+        return left
+    if left.kind == "bool":
+        return right
+    if right.kind == "bool":
+        return left
+    if left.is_float and right.is_float:
+        # Neither 16-bit float holds the other's values.
+        return (left if left.bits > right.bits else right) if left.bits != right.bits else F32
+    if left.is_float or right.is_float:
+        return left if left.is_float else right
+    if left.kind == right.kind:
+        return left if left.bits > right.bits else right
+    signed, unsigned = (left, right) if left.kind == "int" else (right, left)
+    if signed.bits > unsigned.bits:
+        return signed
+    return DTYPES[f"i{2 * unsigned.bits}"] if unsigned.bits < 64 else None

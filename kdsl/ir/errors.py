@@ -1,0 +1,106 @@
+"""Error rules: how rounding error in the operands reaches the result of an op.
+
+A rule takes operands and result as f64 arrays and the operands' absolute error bounds, all broadcastable, and gives a
+bound on what the operands' errors do to the result. What the op itself rounds is added by the caller, from a target's
+accuracy table. The formulas are first-order perturbation bounds made rigorous where that is cheap (Higham, Accuracy and
+Stability of Numerical Algorithms, 2nd ed., chapters 2 and 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ErrorRule = Callable[[Sequence[Array], Sequence[Array], Array], Array]
+
+
+def exact(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+    """Integer and boolean ops: no error comes in (the caller marks what depends on an undecided comparison)."""
+    return np.zeros(np.shape(result))
+
+
+def total(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+    """add, sub, max, min, abs, neg, floor-free selection: at most the sum of the operands' errors."""
+    bound = errors[0]
+    for error in errors[1:]:
+        bound = bound + error
+    return bound
+
+
+def largest(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+    """max and min move by no more than the operand that moves most."""
+    bound = errors[0]
+    for error in errors[1:]:
+        bound = np.maximum(bound, error)
+    return bound
+
+
+def product(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+    """mul: |a| eb + |b| ea + ea eb."""
+    (left, right), (left_error, right_error) = values, errors
+    return np.abs(left) * right_error + np.abs(right) * left_error + left_error * right_error
+
+
+def quotient(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+    """div: (ea + |a/b| eb) / (|b| - eb), unbounded where the divisor may be zero."""
+    (_, right), (left_error, right_error) = values, errors
+    room = np.abs(right) - right_error
+    bound = (left_error + np.abs(result) * right_error) / np.where(room > 0, room, 1)
+    return np.where((left_error == 0) & (right_error == 0), 0.0, np.where(room > 0, bound, np.inf))
+
+
+def lipschitz(constant: float) -> ErrorRule:
+    """A function whose slope never exceeds a constant: tanh, sin, erf (2/sqrt(pi)), sigmoid (1/4)."""
+
+    def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+        return constant * errors[0]
+
+    return rule
+
+
+def exponential(base: float) -> ErrorRule:
+    """base**x: |result| (base**e - 1)."""
+    scale = float(np.log(base))
+
+    def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+        return np.where(errors[0] == 0, 0.0, np.abs(result) * np.expm1(scale * errors[0]))
+
+    return rule
+
+
+def logarithm(base: float) -> ErrorRule:
+    """log x: -log(1 - e/x), unbounded where x may be zero."""
+    scale = float(np.log(base))
+
+    def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+        share = errors[0] / np.where(values[0] == 0, 1, np.abs(values[0]))
+        inside = np.where(share < 1, share, 0)
+        return np.where(errors[0] == 0, 0.0, np.where(share < 1, -np.log1p(-inside) / scale, np.inf))
+
+    return rule
+
+
+def power(exponent: float) -> ErrorRule:
+    """sqrt (1/2) and rsqrt (-1/2): the derivative at the near end of the interval, unbounded across zero."""
+
+    def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+        near = np.abs(values[0]) - errors[0]
+        slope = abs(exponent) * np.where(near > 0, near, 1.0) ** (exponent - 1)
+        # sqrt is Hoelder-1/2: at zero its error is at most sqrt(e).
+        across = np.sqrt(2 * errors[0]) if exponent > 0 else np.inf
+        return np.where(errors[0] == 0, 0.0, np.where(near > 0, slope * errors[0], across))
+
+    return rule
+
+
+def stepwise(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+    """floor, ceil, round, integer division of floats: a full step wherever the operand is not exact."""
+    return np.where(errors[0] == 0, 0.0, errors[0] + 1)
+
+
+def chosen(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
+    """select: the error of the arm that is taken (the caller widens it where the condition is undecided)."""
+    return np.where(values[0].astype(bool), errors[1], errors[2])

@@ -1,0 +1,333 @@
+"""What ops mean, in NumPy. The op table points here; together with the interpreter's walk this is the oracle.
+
+An array stands for a value: one dimension for each of the value's axes, in order, of the axis's size or 1 where the
+value does not change along it. Ops are total: a lane that means nothing computes garbage but never traps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from kdsl.ir.dtypes import BF16, BOOL, F16, I32, DType
+from kdsl.ir.expr import Expr
+from kdsl.ir.kernel import Bound, Kernel, Op, Region
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Frame(Protocol):
+    """What an op may ask of the interpreter."""
+
+    kernel: Kernel
+    memory: dict[str, Array]
+    scalars: dict[str, Any]
+
+    def align(self, array: Array, axes: Sequence[str], to: Sequence[str]) -> Array:
+        """The array of a value over `axes`, as one over `to`, which holds them all."""
+
+    def form(self, form: Expr, axes: Sequence[str]) -> Array:
+        """An integer form as an i64 array over axes."""
+
+    def holds(self, bounds: Sequence[Bound], axes: Sequence[str]) -> Array:
+        """Where all bounds hold, as a bool array over axes."""
+
+    def valid(self, of: Sequence[str], axes: Sequence[str]) -> Array:
+        """Where the lanes of the axes `of` are valid, as a bool array over axes."""
+
+    def size(self, axis: str) -> int:
+        """How many points of the axis the frame holds."""
+
+    def poison(self, dtype: DType, shape: tuple[int, ...]) -> Array:
+        """What lanes hold that mean nothing."""
+
+    def fault(self, op: Op, message: str) -> Exception:
+        """The error for a memory access that no bound allows."""
+
+    def iterate(self, axis: str, region: Region, carried: list[Array]) -> list[Array]:
+        """Run the region for each point of a loop axis."""
+
+
+Evaluate = Callable[[Frame, Op, list[Array]], list[Array]]
+
+
+# -- pointwise -----------------------------------------------------------------------------------------------------
+
+
+def wide(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A function of floats computed in f64 and rounded once, where NumPy has none of its own."""
+
+    def compute(x: Array) -> Array:
+        return np.asarray(function(x.astype(np.float64))).astype(x.dtype)
+
+    return compute
+
+
+def sigmoid(x: Array) -> Array:
+    # The two halves keep exp's argument negative, so that it cannot overflow.
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def erf(x: Array) -> Array:
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), dtype=np.float64)
+
+
+def floordiv(x: Array, y: Array) -> Array:
+    return np.where(y == 0, np.zeros_like(x), np.floor_divide(x, np.where(y == 0, np.ones_like(y), y)))
+
+
+def floormod(x: Array, y: Array) -> Array:
+    # x % 1 is 0, which is the fixed value for y = 0 too.
+    return np.remainder(x, np.where(y == 0, np.ones_like(y), y))
+
+
+def _shift(function: Callable[[Array, Array], Array], x: Array, y: Array) -> tuple[Array, Array]:
+    bits = x.dtype.itemsize * 8
+    outside = (y < 0) | (y >= bits)
+    return function(x, np.where(outside, np.zeros_like(y), y)), outside
+
+
+def shift_left(x: Array, y: Array) -> Array:
+    shifted, outside = _shift(np.left_shift, x, y)
+    return np.where(outside, np.zeros_like(shifted), shifted)
+
+
+def shift_right(x: Array, y: Array) -> Array:
+    shifted, outside = _shift(np.right_shift, x, y)
+    sign = np.where(x < 0, np.full_like(x, -1), np.zeros_like(x)) if x.dtype.kind == "i" else np.zeros_like(x)
+    return np.where(outside, sign, shifted)
+
+
+def convert(x: Array, dtype: DType) -> Array:
+    """A cast by the table's rule; see its row."""
+    if dtype == BOOL:
+        return x != 0
+    if x.dtype.kind not in "biu" and dtype.is_integer:
+        return _saturate(x, dtype)
+    if dtype in (F16, BF16) and x.dtype.kind in "iu":
+        # Through f64, which holds every integer that a 16-bit float can tell apart from its neighbour.
+        return x.astype(np.float64).astype(dtype.numpy)
+    return x.astype(dtype.numpy)
+
+
+def _saturate(x: Array, dtype: DType) -> Array:
+    limits = np.iinfo(dtype.numpy)
+    exact = np.trunc(x.astype(np.float64))
+    inside = np.where(np.isfinite(exact), np.clip(exact, float(limits.min), float(limits.max)), 0)
+    # float(2**63 - 1) is 2**63, one past the largest: set both ends from the integers instead.
+    high, low = exact >= float(limits.max), exact <= float(limits.min)
+    whole = np.where(high | low, 0, inside).astype(dtype.numpy)
+    return np.where(high, dtype.numpy.type(limits.max), np.where(low, dtype.numpy.type(limits.min), whole))
+
+
+def cast(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    return [convert(operands[0], op.result.dtype)]
+
+
+# -- values from nothing -------------------------------------------------------------------------------------------
+
+
+def constant(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    return [np.asarray(op.attributes["value"]).astype(op.result.dtype.numpy)]
+
+
+def argument(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    return [np.asarray(frame.scalars[op.attributes["scalar"]]).astype(op.result.dtype.numpy)]
+
+
+def index(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    return [frame.form(op.attributes["form"], op.result.axes).astype(op.result.dtype.numpy)]
+
+
+def in_bounds(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    return [frame.holds(op.attributes["bounds"], op.result.axes)]
+
+
+# -- axes ----------------------------------------------------------------------------------------------------------
+
+
+def broadcast(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    return [frame.align(operands[0], op.operands[0].axes, op.result.axes)]
+
+
+@dataclass(frozen=True)
+class Combine:
+    """How a reduce combines lanes: the dtypes it takes, its identity, and the NumPy ufunc that folds."""
+
+    kinds: tuple[str, ...]
+    identity: Callable[[DType], Any]
+    fold: np.ufunc
+    result: DType | None = None
+
+
+def _lowest(dtype: DType) -> Any:
+    return -np.inf if dtype.is_float else False if dtype == BOOL else np.iinfo(dtype.numpy).min
+
+
+def _highest(dtype: DType) -> Any:
+    return np.inf if dtype.is_float else True if dtype == BOOL else np.iinfo(dtype.numpy).max
+
+
+_NUMBER, _ORDERED = ("int", "uint", "float"), ("bool", "int", "uint", "float")
+
+COMBINES: dict[str, Combine] = {
+    "add": Combine(_NUMBER, lambda dtype: 0, np.add),
+    "mul": Combine(_NUMBER, lambda dtype: 1, np.multiply),
+    "maximum": Combine(_ORDERED, _lowest, np.maximum),
+    "minimum": Combine(_ORDERED, _highest, np.minimum),
+    "and": Combine(("bool", "int", "uint"), lambda dtype: True if dtype == BOOL else -1, np.bitwise_and),
+    "or": Combine(("bool", "int", "uint"), lambda dtype: 0, np.bitwise_or),
+    "argmax": Combine(("int", "uint", "float"), _lowest, np.maximum, I32),
+    "argmin": Combine(("int", "uint", "float"), _highest, np.minimum, I32),
+}
+
+
+def identity(combine: str, dtype: DType) -> Any:
+    """The value that leaves any other unchanged: a Python number."""
+    value = COMBINES[combine].identity(dtype)
+    return np.iinfo(dtype.numpy).max if value == -1 and dtype.kind == "uint" else value
+
+
+def reduce(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    (source,), axis, name = op.operands, op.attributes["axis"], op.attributes["combine"]
+    axes = frame.kernel.order({*op.result.axes, axis})
+    place = axes.index(axis)
+    array = frame.align(operands[0], source.axes, axes)
+    valid = frame.valid([axis], axes)
+    neutral = np.asarray(identity(name, source.dtype)).astype(source.dtype.numpy)
+    lanes = np.where(valid, array, neutral)
+    lanes = np.broadcast_to(lanes, (*lanes.shape[:place], frame.size(axis), *lanes.shape[place + 1 :]))
+    # One layout for every sum: NumPy's pairwise order, and so the last bit, depends on the stride.
+    lanes = np.ascontiguousarray(np.moveaxis(lanes, place, -1))
+    folded = _fold(COMBINES[name].fold, lanes, source.dtype, neutral)
+    if name not in ("argmax", "argmin"):
+        return [folded]
+    extreme = (lanes == folded[..., None]) | (lanes != lanes)
+    if not lanes.shape[-1]:
+        return [np.zeros(folded.shape, np.int32)]
+    # An invalid lane holds the identity, which may equal the extreme: it still must not win.
+    allowed = np.moveaxis(np.broadcast_to(valid, np.moveaxis(lanes, -1, place).shape), place, -1)
+    return [np.argmax(extreme & allowed, axis=-1).astype(np.int32)]
+
+
+def _fold(ufunc: np.ufunc, lanes: Array, dtype: DType, neutral: Array) -> Array:
+    """Fold the last axis; 16-bit floats accumulate in f32 and round once."""
+    if not lanes.shape[-1]:
+        return np.broadcast_to(neutral, lanes.shape[:-1])
+    if dtype in (F16, BF16):
+        return np.asarray(ufunc.reduce(lanes.astype(np.float32), axis=-1)).astype(dtype.numpy)
+    return np.asarray(ufunc.reduce(lanes, axis=-1), dtype=dtype.numpy)
+
+
+def dot(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    axis, kernel = op.attributes["axis"], frame.kernel
+    outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
+    left = [name for name in kernel.tile_axes(op.operands[0]) if name != axis]
+    right = [name for name in kernel.tile_axes(op.operands[1]) if name != axis]
+    dtype = op.result.dtype.numpy
+    first = _operand(frame, op, operands, 0, (*outer, *left, axis)).astype(dtype)
+    second = _operand(frame, op, operands, 1, (*outer, axis, *right)).astype(dtype)
+    rows, columns = first.shape[len(outer) : -1], second.shape[len(outer) + 1 :]
+    batch = first.shape[: len(outer)], second.shape[: len(outer)]
+    product = np.matmul(
+        first.reshape(*batch[0], math.prod(rows), first.shape[-1]),
+        second.reshape(*batch[1], second.shape[len(outer)], math.prod(columns)),
+    )
+    product = product.reshape(*product.shape[: len(outer)], *rows, *columns)
+    placed = (*outer, *left, *right)
+    return [np.transpose(product, [placed.index(name) for name in op.result.axes])]
+
+
+def _operand(frame: Frame, op: Op, operands: list[Array], which: int, layout: Sequence[str]) -> Array:
+    """A dot operand in a layout, full along its tile axes, zero where the contracted axis is invalid."""
+    axis, axes = op.attributes["axis"], frame.kernel.order(layout)
+    array = frame.align(operands[which], op.operands[which].axes, axes)
+    array = np.where(frame.valid([axis], axes), array, np.zeros((), array.dtype))
+    sizes = [
+        frame.size(name) if frame.kernel.axis(name).kind == "tile" else array.shape[place]
+        for place, name in enumerate(axes)
+    ]
+    return np.transpose(np.broadcast_to(array, sizes), [axes.index(name) for name in layout])
+
+
+def reshape(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    source, target = op.attributes["source"], op.attributes["target"]
+    (value,), kernel = op.operands, frame.kernel
+    kept = [name for name in value.axes if name not in source]
+    array = np.transpose(operands[0], [value.axes.index(name) for name in (*kept, *source)])
+    sizes = [frame.size(name) for name in source]
+    array = np.broadcast_to(array, (*array.shape[: len(kept)], *sizes))
+    array = array.reshape(*array.shape[: len(kept)], *(frame.size(name) for name in target))
+    return [np.transpose(array, [(*kept, *target).index(name) for name in kernel.order((*kept, *target))])]
+
+
+# -- memory --------------------------------------------------------------------------------------------------------
+
+
+def load(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    axes, dtype = op.result.axes, op.result.dtype
+    inside, valid = frame.holds(op.attributes.get("bounds", ()), axes), frame.valid(axes, axes)
+    places, touched = _places(frame, op, axes, inside & valid)
+    poison = frame.poison(dtype, touched.shape)
+    fill = op.attributes.get("fill")
+    outside = poison if fill is None else np.asarray(fill).astype(dtype.numpy)
+    buffer = frame.memory[op.attributes["buffer"]]
+    # An empty tensor has no element to stand in for the lanes outside.
+    read = buffer[places] if buffer.size else poison
+    return [np.where(touched, read, np.where(valid, outside, poison))]
+
+
+def store(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    index, bounds = op.attributes["index"], op.attributes.get("bounds", ())
+    named = {name for form in (*index, *bounds) for name in form.symbols}
+    axes = frame.kernel.with_validity({*op.operands[0].axes, *frame.kernel.order(named)})
+    inside = frame.holds(bounds, axes) & frame.valid(axes, axes)
+    places, touched = _places(frame, op, axes, inside)
+    value = np.broadcast_to(frame.align(operands[0], op.operands[0].axes, axes), touched.shape)
+    frame.memory[op.attributes["buffer"]][tuple(place[touched] for place in places)] = value[touched]
+    return []
+
+
+def _places(frame: Frame, op: Op, axes: Sequence[str], touched: Array) -> tuple[tuple[Array, ...], Array]:
+    """The index arrays of an access, zero in lanes that it does not touch. Raises the frame's fault."""
+    buffer = frame.memory[op.attributes["buffer"]]
+    forms = [frame.form(form, axes) for form in op.attributes["index"]]
+    full = np.broadcast_shapes(touched.shape, *(form.shape for form in forms))
+    touched = np.broadcast_to(touched, full)
+    places = []
+    for dimension, form in enumerate(forms):
+        place = np.broadcast_to(form, full)
+        outside = touched & ((place < 0) | (place >= buffer.shape[dimension]))
+        if outside.any():
+            where = op.attributes["index"][dimension]
+            raise frame.fault(
+                op,
+                f"{op.attributes['buffer']}: index {where} = {int(place[outside][0])} in dimension {dimension}, "
+                f"which has {buffer.shape[dimension]} elements",
+            )
+        places.append(np.where(touched, place, 0))
+    return tuple(places), touched
+
+
+# -- control -------------------------------------------------------------------------------------------------------
+
+
+def loop(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    (body,), axis = op.regions, op.attributes["axis"]
+    carried = [
+        frame.align(array, value.axes, argument.axes)
+        for array, value, argument in zip(operands, op.operands, body.arguments, strict=True)
+    ]
+    carried = frame.iterate(axis, body, carried)
+    results = []
+    for array, argument, result in zip(carried, body.arguments, op.results, strict=True):
+        kept = tuple(name for name in argument.axes if name != axis)
+        if axis in argument.axes:
+            array = np.take(array, 0, axis=argument.axes.index(axis))
+        results.append(frame.align(array, kept, result.axes))
+    return results

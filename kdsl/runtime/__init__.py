@@ -1,0 +1,1 @@
+"""Running things: worker processes for the tool-chains, calls, artefacts."""

@@ -1,0 +1,1 @@
+"""Ready-made kernels written in kdsl; installed as kdsl.kernels."""
