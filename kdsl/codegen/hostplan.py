@@ -77,7 +77,9 @@ def host_plan(kernel: Kernel) -> HostPlan:
     )
 
 
-def call_arguments(kernel: Kernel, arguments: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[list[Any], dict[str, int]]:
+def call_arguments(
+    kernel: Kernel, arguments: Mapping[str, Any], sizes: Mapping[str, int]
+) -> tuple[list[Any], dict[str, int]]:
     """Positional arguments and keyword sizes for an emitted function, from arrays, numbers and sizes by name."""
     plan = host_plan(kernel)
     return [arguments[p.name] for p in plan.arguments], {name: sizes[name] for name in plan.keywords}

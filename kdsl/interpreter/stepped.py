@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kdsl.diagnostics import KdslError, fail
-from kdsl.ir.dtypes import DType
+from kdsl.ir.dtypes import DType, holds_number
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Bound, Buffer, Kernel, Op, Region, Scalar
 from kdsl.ir.meaning import Array
@@ -27,7 +27,10 @@ def worst(dtype: DType, shape: tuple[int, ...]) -> Array:
 
 
 def run(
-    kernel: Kernel, arguments: Mapping[str, Any], poison: Poison = worst, order: str = "forward"
+    kernel: Kernel,
+    arguments: Mapping[str, Any],
+    poison: Poison = worst,
+    order: Literal["forward", "reverse"] = "forward",
 ) -> dict[str, Array]:
     """Run a bound kernel and return its written buffers by name, in argument order.
 
@@ -54,16 +57,16 @@ def _int(extent: Expr) -> int:
     return extent.constant
 
 
-def _arguments(
-    kernel: Kernel, arguments: Mapping[str, Any], poison: Poison
-) -> tuple[dict[str, Array], dict[str, Any]]:
+def _arguments(kernel: Kernel, arguments: Mapping[str, Any], poison: Poison) -> tuple[dict[str, Array], dict[str, Any]]:
     memory: dict[str, Array] = {}
     scalars: dict[str, Any] = {}
+    for name in arguments.keys() - {parameter.name for parameter in kernel.parameters}:
+        raise fail("K0505", kernel.location, name=name, expected="no argument of that name", got="one")
     for parameter in kernel.parameters:
         if isinstance(parameter, Scalar):
             if parameter.name not in arguments:
                 raise fail("K0505", kernel.location, name=parameter.name, expected=parameter.dtype, got="nothing")
-            scalars[parameter.name] = arguments[parameter.name]
+            scalars[parameter.name] = _number(kernel, parameter, arguments[parameter.name])
             continue
         shape = tuple(_int(size) for size in parameter.shape)
         if parameter.name in arguments:
@@ -75,8 +78,14 @@ def _arguments(
     return memory, scalars
 
 
+def _number(kernel: Kernel, scalar: Scalar, given: Any) -> Any:
+    if np.ndim(given) != 0 or not holds_number(scalar.dtype, np.asarray(given).item()):
+        raise fail("K0505", kernel.location, name=scalar.name, expected=scalar.dtype, got=given)
+    return given
+
+
 def _array(kernel: Kernel, buffer: Buffer, given: Any, shape: tuple[int, ...]) -> Array:
-    array = np.array(given, copy=buffer.role != "in") if buffer.role != "in" else np.asarray(given)
+    array = np.asarray(given) if buffer.role == "in" else np.array(given)
     if array.shape != shape or array.dtype != buffer.dtype.numpy:
         expected, got = f"{buffer.dtype}{list(shape)}", f"{array.dtype}{list(array.shape)}"
         raise fail("K0505", kernel.location, name=buffer.name, expected=expected, got=got)

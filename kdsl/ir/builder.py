@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +33,7 @@ class Builder:
         self.kernel = kernel
         self.ops: list[Op] = []
         self.names: dict[str, int] = {}
+        self.unnamed: set[str] = set()  # values that have only their op's name so far
         self.location: Location | None = kernel.location
 
     def add_axis(self, axis: Axis) -> Axis:
@@ -41,6 +44,7 @@ class Builder:
 
     def fresh(self, hint: str) -> str:
         """A value name that is not used yet: the hint itself, or the hint with a number."""
+        hint = hint.split(".")[0]  # what follows is a number of ours
         count = self.names.get(hint, 0)
         self.names[hint] = count + 1
         return f"{hint}.{count}" if count else hint
@@ -53,16 +57,23 @@ class Builder:
         *,
         dtype: DType | None = None,
         hint: str = "",
+        alias: str = "",
     ) -> Value:
         """Append an op with one result and give that. `dtype` is the result's, for ops that do not fix it.
+
+        `hint` is the result's name; without one it is called `alias`, or as the op, until `rename_last`.
 
         Raises OpTypeError where the op's row forbids the operands.
         """
         placeholder = (Value("", dtype),) if dtype is not None else ()
-        op = Op(name, tuple(operands), placeholder, attributes or {}, location=self.location)
+        # One NaN object, so that kernels that hold a NaN compare equal.
+        given = {key: math.nan if value != value else value for key, value in (attributes or {}).items()}
+        op = Op(name, tuple(operands), placeholder, given, location=self.location)
         ((result_dtype, axes),) = OPS[name].infer(self.kernel, op)
-        result = Value(self.fresh(hint or name), result_dtype, axes)
+        result = Value(self.fresh(hint or alias or name), result_dtype, axes)
         self.ops.append(replace(op, results=(result,)))
+        if not hint:
+            self.unnamed.add(result.name)
         return result
 
     def effect(self, name: str, operands: Sequence[Value], attributes: Mapping[str, Any]) -> None:
@@ -74,8 +85,10 @@ class Builder:
     def rename_last(self, value: Value, hint: str) -> Value:
         """Give the value a better name, if the last op made it and nothing has named it yet."""
         last = self.ops[-1] if self.ops else None
-        if last is None or last.results != (value,) or value.name.split(".")[0] != last.name:
+        if last is None or last.results != (value,) or value.name not in self.unnamed:
             return value
+        self.unnamed.remove(value.name)
+        self.names[re.sub(r"\.\d+$", "", value.name)] -= 1  # as if it had never had that name
         renamed = replace(value, name=self.fresh(hint))
         self.ops[-1] = replace(last, results=(renamed,))
         return renamed
@@ -95,9 +108,7 @@ class Builder:
         """Append a `for` whose body, ending in a yield, is given; gives its results."""
         op = Op("for", tuple(initial), (), {"axis": axis}, (Region(tuple(arguments), tuple(ops)),), self.location)
         types = OPS["for"].infer(self.kernel, op)
-        results = tuple(
-            Value(self.fresh(hint), dtype, axes) for hint, (dtype, axes) in zip(hints, types, strict=True)
-        )
+        results = tuple(Value(self.fresh(hint), dtype, axes) for hint, (dtype, axes) in zip(hints, types, strict=True))
         self.ops.append(replace(op, results=results))
         return results
 

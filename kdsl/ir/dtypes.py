@@ -27,9 +27,9 @@ class DType:
         import ml_dtypes
         import numpy as np
 
-        if self.name == "bf16":
-            return np.dtype(ml_dtypes.bfloat16)
-        return np.dtype("bool" if self.kind == "bool" else f"{self.kind}{self.bits}")
+        name: Any = "bool" if self.kind == "bool" else f"{self.kind}{self.bits}"
+        dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16 if self.name == "bf16" else name)
+        return dtype
 
     @property
     def is_float(self) -> bool:
@@ -57,6 +57,16 @@ DTYPES: dict[str, DType] = {
 def from_numpy(dtype: Any) -> DType | None:
     """The DType that a NumPy dtype stores, or None."""
     return next((candidate for candidate in DTYPES.values() if candidate.numpy == dtype), None)
+
+
+def holds_number(dtype: DType, value: object) -> bool:
+    """Whether a Python number may stand for an element: an integer in range, a bool, any number for a float."""
+    if dtype.kind == "bool":
+        return isinstance(value, bool)
+    if dtype.is_float:
+        return isinstance(value, int | float)
+    lowest = -(1 << dtype.bits - 1) if dtype.kind == "int" else 0
+    return isinstance(value, int) and lowest <= value < lowest + (1 << dtype.bits)
 
 
 def promote(left: DType, right: DType) -> DType | None:

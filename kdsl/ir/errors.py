@@ -22,6 +22,11 @@ def exact(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Ar
     return np.zeros(np.shape(result))
 
 
+def _scaled(factor: Array, error: Array) -> Array:
+    """|factor| * error; no error times infinity is none, and an unknown error times zero is unknown."""
+    return np.where(error == 0, 0.0, np.where(np.isinf(error), np.inf, np.abs(factor) * error))
+
+
 def total(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
     """add, sub, max, min, abs, neg, floor-free selection: at most the sum of the operands' errors."""
     bound = errors[0]
@@ -41,14 +46,14 @@ def largest(values: Sequence[Array], errors: Sequence[Array], result: Array) -> 
 def product(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
     """mul: |a| eb + |b| ea + ea eb."""
     (left, right), (left_error, right_error) = values, errors
-    return np.abs(left) * right_error + np.abs(right) * left_error + left_error * right_error
+    return _scaled(left, right_error) + _scaled(right, left_error) + _scaled(left_error, right_error)
 
 
 def quotient(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
     """div: (ea + |a/b| eb) / (|b| - eb), unbounded where the divisor may be zero."""
     (_, right), (left_error, right_error) = values, errors
-    room = np.abs(right) - right_error
-    bound = (left_error + np.abs(result) * right_error) / np.where(room > 0, room, 1)
+    room = np.where(np.isinf(right_error), 0.0, np.abs(right) - right_error)
+    bound = _scaled(1 / np.where(room > 0, room, 1), left_error + _scaled(result, right_error))
     return np.where((left_error == 0) & (right_error == 0), 0.0, np.where(room > 0, bound, np.inf))
 
 
@@ -66,7 +71,9 @@ def exponential(base: float) -> ErrorRule:
     scale = float(np.log(base))
 
     def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
-        return np.where(errors[0] == 0, 0.0, np.abs(result) * np.expm1(scale * errors[0]))
+        # Where the result is too small for f64 it still counts, or a large error would be multiplied away.
+        size = np.maximum(np.abs(result), np.where(np.isneginf(values[0]), 0.0, np.finfo(np.float64).tiny))
+        return _scaled(size, np.expm1(scale * errors[0]))
 
     return rule
 

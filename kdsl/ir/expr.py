@@ -7,6 +7,7 @@ canonical forms are: nothing cleverer, so that what a pass may rely on is what a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -178,8 +179,12 @@ def _extreme(scalar: Callable[..., Any], ufunc: str, arguments: tuple[Any, ...])
     return result
 
 
-def _next_pow2(value: int) -> int:
-    return 1 << max(0, int(value) - 1).bit_length()
+def _next_pow2(value: Any) -> Any:
+    if not isinstance(value, int):
+        import numpy as np
+
+        return np.vectorize(_next_pow2, otypes=[np.int64])(np.asarray(value).astype(object))
+    return 1 << max(0, value - 1).bit_length()
 
 
 # Division by zero stays Python's error: a size of zero is a valid shape but never a divisor.
@@ -193,11 +198,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+# How many arguments each takes; None for any number.
+_ARITY = {"cdiv": 2, "floordiv": 2, "mod": 2, "min": None, "max": None, "next_pow2": 1}
+
+
 def wrap(value: IntLike) -> Expr:
-    """An Expr of an int, or the Expr itself."""
+    """An Expr of an int, or the Expr itself. Raises TypeError for what is no integer."""
     if isinstance(value, Expr):
         return value
-    return Expr((((), int(value)),)) if value else Expr(())
+    number = operator.index(value)
+    return Expr((((), number),)) if number else Expr(())
 
 
 def symbol(name: str) -> Expr:
@@ -208,15 +218,20 @@ def symbol(name: str) -> Expr:
 def function(name: str, *arguments: IntLike) -> Expr:
     """A function of expressions, folded where constants or a common factor allow.
 
-    Raises ZeroDivisionError for a constant division by zero, KeyError for an unknown function.
+    Raises ZeroDivisionError for a division by the constant zero, KeyError for an unknown function, ValueError for a
+    wrong number of arguments.
     """
     wrapped = [wrap(argument) for argument in arguments]
+    if not wrapped or _ARITY[name] not in (None, len(wrapped)):
+        raise ValueError(f"{name} does not take {len(wrapped)} arguments")
     if name in ("min", "max"):
         return _fold_extreme(name, wrapped)
     constants = [argument.constant for argument in wrapped]
     if all(constant is not None for constant in constants):
         return wrap(int(FUNCTIONS[name](*constants)))
     if name in ("cdiv", "floordiv", "mod"):
+        if constants[1] == 0:
+            raise ZeroDivisionError(f"{name} of {wrapped[0]} by zero")
         quotient = _divide_exactly(wrapped[0], wrapped[1])
         if quotient is not None:
             return wrap(0) if name == "mod" else quotient

@@ -1,9 +1,11 @@
-"""What a kernel is made of. Everything here is immutable and compares by content (locations aside).
+"""What a kernel is made of.
 
     Kernel    its arguments, sizes, tile parameters and constraints; its axes; a body
     Axis      a named dimension that values vary over: program, loop or tile
     Value     an SSA value: a dtype and the axes it varies over; no shape, no order, no layout
     Op        one row of the op table applied to values, with attributes and regions
+
+Everything here is immutable and compares by content (locations aside).
 """
 
 from __future__ import annotations
@@ -262,9 +264,7 @@ def map_expressions(kernel: Kernel, change: Callable[[Expr], Expr]) -> Kernel:
         kernel,
         parameters=tuple(parameter(old) for old in kernel.parameters),
         sizes=tuple(Size(size.name, None if size.value is None else change(size.value)) for size in kernel.sizes),
-        constraints=tuple(
-            replace(old, left=change(old.left), right=change(old.right)) for old in kernel.constraints
-        ),
+        constraints=tuple(replace(old, left=change(old.left), right=change(old.right)) for old in kernel.constraints),
         axes=tuple(axis(old) for old in kernel.axes),
         body=region(kernel.body),
     )
@@ -297,11 +297,11 @@ def bind(kernel: Kernel, sizes: Mapping[str, int], tiles: Mapping[str, int] | No
     for name, value in [*values.items(), *tile_sizes.items()]:
         if value < (1 if name in tile_sizes else 0):
             raise fail("K0504", kernel.location, name=name, value=value)
+    environment = {**values, **tile_sizes}
     for constraint in kernel.constraints:
-        if not constraint.holds(values):
+        if not constraint.holds(environment):
             shown = ", ".join(f"{name} = {value}" for name, value in values.items())
             raise fail("K0502", constraint.location, constraint=constraint, sizes=shown)
-    environment = {**values, **tile_sizes}
     bound = map_expressions(kernel, lambda expr: expr.substitute(environment))
     return replace(bound, sizes=(), tiles=(), constraints=())
 

@@ -62,7 +62,8 @@ def wide(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A function of floats computed in f64 and rounded once, where NumPy has none of its own."""
 
     def compute(x: Array) -> Array:
-        return np.asarray(function(x.astype(np.float64))).astype(x.dtype)
+        exact = np.asarray(function(x.astype(np.float64)))
+        return _to_bf16(exact) if x.dtype == BF16.numpy else exact.astype(x.dtype)
 
     return compute
 
@@ -106,13 +107,35 @@ def shift_right(x: Array, y: Array) -> Array:
 def convert(x: Array, dtype: DType) -> Array:
     """A cast by the table's rule; see its row."""
     if dtype == BOOL:
-        return x != 0
+        return np.asarray(x != 0)
     if x.dtype.kind not in "biu" and dtype.is_integer:
         return _saturate(x, dtype)
     if dtype in (F16, BF16) and x.dtype.kind in "iu":
-        # Through f64, which holds every integer that a 16-bit float can tell apart from its neighbour.
-        return x.astype(np.float64).astype(dtype.numpy)
+        # What f64 rounds of an integer past 2**53, the 16-bit float must round only once: see _sticky.
+        x = _sticky(x).astype(np.float64)
+    if dtype == BF16 and x.dtype == np.float64:
+        return _to_bf16(x)
     return x.astype(dtype.numpy)
+
+
+def _sticky(x: Array) -> Array:
+    """Integers cut to what f64 holds, bit 12 standing for any that were cut: on the same side of every 16-bit float."""
+    if x.dtype.itemsize < 8:
+        return x
+    low, bit = x.dtype.type(0xFFF), x.dtype.type(0x1000)
+    cut = np.where(x & low != 0, (x & ~low) | bit, x)
+    return np.where((x > 2**53) | (x < (0 if x.dtype.kind == "u" else -(2**53))), cut, x)
+
+
+def _to_bf16(x: Array) -> Array:
+    """f64 to bf16 by way of f32 rounded to odd, so that only the last step rounds (ml_dtypes rounds twice).
+
+    Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.
+    """
+    near = np.asarray(x, dtype=np.float32)
+    other = np.nextafter(near, np.where(near < x, np.float32(np.inf), np.float32(-np.inf)))
+    inexact_and_even = (near != x) & (x == x) & (near.view(np.uint32) & 1 == 0)
+    return np.where(inexact_and_even, other, near).astype(BF16.numpy)
 
 
 def _saturate(x: Array, dtype: DType) -> Array:
@@ -132,12 +155,17 @@ def cast(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
 # -- values from nothing -------------------------------------------------------------------------------------------
 
 
+def number(value: Any, dtype: DType) -> Array:
+    """A Python number as an array without dimensions, rounded once."""
+    return convert(np.asarray(value), dtype)
+
+
 def constant(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    return [np.asarray(op.attributes["value"]).astype(op.result.dtype.numpy)]
+    return [number(op.attributes["value"], op.result.dtype)]
 
 
 def argument(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    return [np.asarray(frame.scalars[op.attributes["scalar"]]).astype(op.result.dtype.numpy)]
+    return [number(frame.scalars[op.attributes["scalar"]], op.result.dtype)]
 
 
 def index(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
@@ -275,7 +303,7 @@ def load(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     places, touched = _places(frame, op, axes, inside & valid)
     poison = frame.poison(dtype, touched.shape)
     fill = op.attributes.get("fill")
-    outside = poison if fill is None else np.asarray(fill).astype(dtype.numpy)
+    outside = poison if fill is None else number(fill, dtype)
     buffer = frame.memory[op.attributes["buffer"]]
     # An empty tensor has no element to stand in for the lanes outside.
     read = buffer[places] if buffer.size else poison
@@ -289,7 +317,9 @@ def store(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     inside = frame.holds(bounds, axes) & frame.valid(axes, axes)
     places, touched = _places(frame, op, axes, inside)
     value = np.broadcast_to(frame.align(operands[0], op.operands[0].axes, axes), touched.shape)
-    frame.memory[op.attributes["buffer"]][tuple(place[touched] for place in places)] = value[touched]
+    # The extra dimension makes a tensor without dimensions like any other.
+    first = np.zeros(np.count_nonzero(touched), np.intp)
+    frame.memory[op.attributes["buffer"]][np.newaxis][(first, *(place[touched] for place in places))] = value[touched]
     return []
 
 

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from kdsl.ir import errors, meaning
-from kdsl.ir.dtypes import BOOL, F32, I32, I64, DType
+from kdsl.ir.dtypes import BOOL, F32, I32, I64, DType, holds_number
 from kdsl.ir.errors import ErrorRule
 from kdsl.ir.expr import Expr
-from kdsl.ir.kernel import Axis, Bound, Kernel, Op
+from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Scalar
 
 Effect = Literal["none", "read", "write"]
 
@@ -53,9 +53,9 @@ Infer = Callable[[Kernel, Op], tuple[Type, ...]]
 class OpSpec:
     """One row of the table.
 
-    `operands` names them ("*" for any number); `optional` attributes may be left out. `infer` gives the result types or
-    raises OpTypeError. `pointwise` is the meaning of a lanewise op on aligned arrays; `evaluate` that of any other, with
-    the interpreter's frame.
+    `operands` names them ("*" for any number); `optional` attributes may be left out. `infer` gives the result types
+    or raises OpTypeError. `pointwise` is the meaning of a lanewise op on aligned arrays; `evaluate` that of any other,
+    with the interpreter's frame.
     """
 
     name: str
@@ -75,11 +75,12 @@ class OpSpec:
 OPS: dict[str, OpSpec] = {}
 
 # Names that later ops will have, so that nobody takes them for something else.
-RESERVED = frozenset(
-    """scan sort topk flip concat join split gather histogram philox bitcast mulhi clamp fma precise_div precise_sqrt
-    truncdiv truncmod maxnum minnum dot_scaled load_at store_at atomic atomic_cas if while assert print poison relabel
-    libdevice""".split()
-)
+_LATER = """
+    scan sort topk flip concat join split gather histogram philox bitcast mulhi clamp fma precise_div precise_sqrt
+    truncdiv truncmod maxnum minnum dot_scaled load_at store_at atomic atomic_cas if while assert print poison
+    relabel libdevice
+"""
+RESERVED = frozenset(_LATER.split())
 
 
 def define(spec: OpSpec) -> None:
@@ -129,13 +130,23 @@ def _select(kernel: Kernel, op: Op) -> tuple[Type, ...]:
 
 
 def _declared(kernel: Kernel, op: Op) -> tuple[Type, ...]:
-    """constant and cast: the dtype is what the result says."""
+    """cast: the dtype is what the result says."""
     return (Type(op.result.dtype, union(kernel, *(value.axes for value in op.operands))),)
+
+
+def _constant(kernel: Kernel, op: Op) -> tuple[Type, ...]:
+    _check_number(op.result.dtype, op.attributes["value"])
+    return (Type(op.result.dtype, ()),)
+
+
+def _check_number(dtype: DType, value: object) -> None:
+    if not holds_number(dtype, value):
+        raise OpTypeError(f"{value} is no {dtype}")
 
 
 def _argument(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     name = op.attributes["scalar"]
-    dtypes = {parameter.name: parameter.dtype for parameter in kernel.parameters}
+    dtypes = {parameter.name: parameter.dtype for parameter in kernel.parameters if isinstance(parameter, Scalar)}
     if name not in dtypes:
         raise OpTypeError(f"no scalar argument {name}")
     return (Type(dtypes[name], ()),)
@@ -170,10 +181,15 @@ def _reduce(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     return (Type(combine.result or source.dtype, tuple(name for name in axes if name != axis)),)
 
 
+PRECISIONS = ("ieee",)
+
+
 def _dot(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     (left, right), axis = op.operands, op.attributes["axis"]
-    if axis not in left.axes or axis not in right.axes:
-        raise OpTypeError(f"axis {axis} is not in both operands")
+    if axis not in left.axes or axis not in right.axes or kernel.axis(axis).kind != "tile":
+        raise OpTypeError(f"{axis} is no tile axis of both operands")
+    if op.attributes["precision"] not in PRECISIONS:
+        raise OpTypeError(f"no precision named {op.attributes['precision']}")
     if left.dtype != right.dtype or left.dtype.kind not in ("float", "int"):
         raise OpTypeError(f"takes two operands of one float or signed dtype, not {left.dtype} and {right.dtype}")
     shared = [name for name in kernel.tile_axes(left) if name in right.axes and name != axis]
@@ -194,6 +210,10 @@ def _reshape(kernel: Kernel, op: Op) -> tuple[Type, ...]:
         raise OpTypeError(f"{value} does not vary over {', '.join(missing)}")
     if set(target) & set(value.axes) - set(source):
         raise OpTypeError("a target axis is already an axis of the value")
+    if any(kernel.axis(name).kind != "tile" for name in (*source, *target)):
+        raise OpTypeError("only tile axes can be reshaped")
+    if len(set(source)) != len(source) or len(set(target)) != len(target):
+        raise OpTypeError("an axis is named twice")
     if axis_bounds(kernel, (*source, *target)):
         raise OpTypeError("an axis with invalid lanes cannot be reshaped")
     if _extent(kernel, source) != _extent(kernel, target):
@@ -211,6 +231,8 @@ def _extent(kernel: Kernel, axes: Sequence[str]) -> Expr:
 def _load(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     buffer = kernel.buffer(op.attributes["buffer"])
     _check_rank(kernel, op)
+    if "fill" in op.attributes:
+        _check_number(buffer.dtype, op.attributes["fill"])
     named = form_axes(kernel, [*op.attributes["index"], *op.attributes.get("bounds", ())])
     return (Type(buffer.dtype, kernel.with_validity(named)),)
 
@@ -343,7 +365,7 @@ define(
 
 # -- values from nothing -------------------------------------------------------------------------------------------
 
-define(OpSpec("constant", "a number", (), _declared, (("value", "value"),), evaluate=meaning.constant))
+define(OpSpec("constant", "a number", (), _constant, (("value", "value"),), evaluate=meaning.constant))
 define(OpSpec("argument", "a scalar argument", (), _argument, (("scalar", "scalar"),), evaluate=meaning.argument))
 define(
     OpSpec(
@@ -462,6 +484,13 @@ define(
     )
 )
 define(OpSpec("yield", "what a region gives", ("*",), _nothing, padding="region"))
+
+
+def error_rule(op: Op) -> ErrorRule:
+    """How error in the operands reaches the result: the row's rule, but a float cast to an integer or bool steps."""
+    if op.name == "cast" and op.operands[0].dtype.is_float and not op.result.dtype.is_float:
+        return errors.stepwise
+    return OPS[op.name].error
 
 
 def is_pointwise(op: Op) -> bool:

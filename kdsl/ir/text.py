@@ -10,11 +10,15 @@
       %y: f32[n_block, n] = mul %x, %two
       store y[BN*n_block + n] = %y
     }
+
+The author's docstring stays behind; places in the source are printed on demand.
 """
 
 from __future__ import annotations
 
 import functools
+import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,7 +90,7 @@ class _Printer:
     def place(self, location: Location | None, named: bool = False) -> str:
         if location is None or not self.locations:
             return ""
-        file = f'"{location.file}":' if named or location.file != self.file else ""
+        file = f"{json.dumps(location.file)}:" if named or location.file != self.file else ""
         end = f"-{location.end_column}" if location.end_column is not None else ""
         return f" at {file}{location.line}:{location.column}{end}"
 
@@ -119,6 +123,9 @@ class _Printer:
 
 # The longest kernel seen is some thousand lines; what is far beyond that is no kernel.
 LARGEST_TEXT = 4_000_000
+# Terms, factors or arguments in one expression, and the size of its integers: u64 constants are written as integers.
+LARGEST_EXPRESSION = 256
+LARGEST_INTEGER = 2**64
 
 
 @functools.cache
@@ -164,11 +171,14 @@ class _Builder(lark.Transformer[Any, Any]):
     def function(self, name: str, *arguments: Expr) -> Expr:
         if name not in FUNCTIONS:
             raise ValueError(f"no integer function named {name}")
+        _check_size(len(arguments))
         return function(str(name), *arguments)
 
     def product(self, *factors: Expr) -> Expr:
+        _check_size(len(factors))
         result = factors[0]
         for factor in factors[1:]:
+            _check_size(len(result.terms) * len(factor.terms))
             result = result * factor
         return result
 
@@ -176,9 +186,12 @@ class _Builder(lark.Transformer[Any, Any]):
         return -value
 
     def expr(self, first: Expr, *rest: Any) -> Expr:
+        _check_size(len(rest))
         result = first
         for sign, term in zip(rest[::2], rest[1::2], strict=True):
             result = result + term if sign == "+" else result - term
+        if any(abs(coefficient) > LARGEST_INTEGER for _, coefficient in result.terms):
+            raise ValueError("an integer is too large")
         return result
 
     # Bounds.
@@ -196,7 +209,9 @@ class _Builder(lark.Transformer[Any, Any]):
 
     # Attributes, read by the kinds that the op table gives them.
     def attribute_value(self, value: Any) -> Any:
-        return float(value) if isinstance(value, lark.Token) else value
+        if not isinstance(value, lark.Token):
+            return value
+        return math.nan if value.endswith("nan") else float(value)
 
     def sequence(self, *items: Any) -> tuple[Any, ...]:
         return _present(items)
@@ -205,7 +220,11 @@ class _Builder(lark.Transformer[Any, Any]):
         return str(name), value
 
     def place(self, file: str | None, line: str, column: str, end: str | None) -> Location:
-        return Location(file[1:-1] if file else self.file, int(line), int(column), int(end) if end else None)
+        return Location(json.loads(file) if file else self.file, int(line), int(column), int(end) if end else None)
+
+    def origin(self, place: Location) -> Location:
+        self.file = place.file  # the places that follow leave it out
+        return place
 
     # Declarations.
     def buffer(self, name: str, role: Any, dtype: str, *shape: Expr | None) -> Buffer:
@@ -258,6 +277,8 @@ class _Builder(lark.Transformer[Any, Any]):
         *attributes, place = rest
         kinds = dict(OPS[name].attributes) if name in OPS else {}
         read = {key: _read(kinds.get(key, "word"), value) for key, value in _present(attributes)}
+        if len(read) != len(_present(attributes)):
+            raise ValueError(f"an attribute of {name} is given twice")
         return Op(str(name), operands or (), results or (), read, location=place)
 
     def load(self, results: Any, access: dict[str, Any], bounds: Any, fill: Any, place: Location | None) -> Op:
@@ -290,6 +311,11 @@ class _Builder(lark.Transformer[Any, Any]):
         )
 
 
+def _check_size(parts: int) -> None:
+    if parts > LARGEST_EXPRESSION:
+        raise ValueError(f"{parts} parts in one expression are more than {LARGEST_EXPRESSION}")
+
+
 def _present(items: Iterable[Any]) -> tuple[Any, ...]:
     """What is there of optional parts: lark gives None for an absent one."""
     return tuple(item for item in items if item is not None)
@@ -311,9 +337,13 @@ def _read(kind: str, value: Any) -> Any:
     """An attribute as the kind that its row of the op table gives."""
     if kind in ("axis", "word", "scalar", "buffer"):
         return _name(value)
-    if kind == "axes":
+    if kind == "axes" and isinstance(value, tuple):
         return tuple(_name(item) for item in value)
     if kind == "value" and isinstance(value, Expr):
-        words = {"true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
-        return value.constant if value.constant is not None else words[_name(value)]
+        words = {"true": True, "false": False}
+        if value.constant is not None:
+            return value.constant
+        if _name(value) not in words:
+            raise ValueError(f"expected a number, not {value}")
+        return words[_name(value)]
     return value

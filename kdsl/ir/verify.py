@@ -1,17 +1,19 @@
 """The verifier: a kernel is well formed, or an IRError says which op is not. Runs between passes.
 
 What it checks: every op is a row of the table with that row's operands, attributes and regions; every value is defined
-once, before its use, in scope, with the type its op gives; tile axes whose bounds depend on a loop stay inside it;
-names do not clash.
+once, before its use, in scope, with the type its op gives; what depends on a loop axis stays inside that loop; names
+do not clash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from kdsl.diagnostics import Location
-from kdsl.ir.kernel import Buffer, Kernel, Op, Region, Value
-from kdsl.ir.ops import OPS, RESERVED, OpTypeError
+from kdsl.ir.expr import Expr
+from kdsl.ir.kernel import Bound, Buffer, Kernel, Op, Region, Value
+from kdsl.ir.ops import OPS, RESERVED, AttributeKind, OpTypeError
 
 
 class IRError(Exception):
@@ -40,13 +42,25 @@ def _check_names(kernel: Kernel) -> None:
                 raise IRError(f"{name} is declared twice")
     known = set(names)
     fixed = known - {axis.name for axis in kernel.axes}
+    sizes: set[str] = set()
+    for size in kernel.sizes:
+        if size.value is not None:
+            _check_symbols(size.value.symbols, sizes, f"the size {size.name}")
+        sizes.add(size.name)
+    for constraint in kernel.constraints:
+        _check_symbols(constraint.left.symbols | constraint.right.symbols, sizes, f"the constraint {constraint}")
     for parameter in kernel.parameters:
         if isinstance(parameter, Buffer):
             for extent in parameter.shape:
                 _check_symbols(extent.symbols, fixed, f"the shape of {parameter.name}")
     for axis in kernel.axes:
-        allowed = fixed | {other.name for other in kernel.axes if other.kind != "tile"} if axis.kind != "tile" else fixed
-        _check_symbols(axis.extent.symbols, allowed - {axis.name}, f"the extent of {axis.name}")
+        points = {other.name for other in kernel.axes if other.kind != "tile"} - {axis.name}
+        allowed = fixed | points if axis.kind == "loop" else fixed
+        _check_symbols(axis.extent.symbols, allowed, f"the extent of {axis.name}")
+        if axis.bounds and axis.kind != "tile":
+            raise IRError(f"{axis.name} has bounds, but is no tile axis")
+        if not _is_bounds(axis.bounds):
+            raise IRError(f"a bound of {axis.name} has neither end")
         for bound in axis.bounds:
             _check_symbols(bound.symbols, known, f"a bound of {axis.name}")
 
@@ -54,6 +68,33 @@ def _check_names(kernel: Kernel) -> None:
 def _check_symbols(symbols: Iterable[str], known: Iterable[str], where: str) -> None:
     for name in sorted(set(symbols) - set(known)):
         raise IRError(f"{where} mentions {name}, which is not declared")
+
+
+def _is_bounds(value: Any) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(bound, Bound) and (bound.lower, bound.upper) != (None, None) for bound in value
+    )
+
+
+def _is_tuple_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, tuple) and all(isinstance(item, kind) for item in value)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_KINDS: dict[AttributeKind, Callable[[Any], bool]] = {
+    "value": lambda value: isinstance(value, bool | int | float),
+    "axis": _is_name,
+    "axes": _is_tuple_of(str),
+    "form": lambda value: isinstance(value, Expr),
+    "forms": _is_tuple_of(Expr),
+    "bounds": _is_bounds,
+    "buffer": _is_name,
+    "scalar": _is_name,
+    "word": _is_name,
+}
 
 
 class _Verifier:
@@ -68,16 +109,21 @@ class _Verifier:
         scope = dict(scope)
         for argument in region.arguments:
             self.define(argument, scope, None)
-        for op in region.ops:
+        for place, op in enumerate(region.ops):
+            if op.name == "yield" and (not self.loops or place != len(region.ops) - 1):
+                raise IRError("yield is not the last op of a loop", op)
             self.op(op, scope)
             for value in op.results:
                 self.define(value, scope, op)
 
     def define(self, value: Value, scope: dict[str, Value], op: Op | None) -> None:
         if value.name in self.defined:
-            raise IRError(f"{value} is defined twice", op)
+            raise IRError(f"{_where(op)}{value} is defined twice", op)
         if value.axes != self.kernel.order(value.axes):
-            raise IRError(f"{value} names axes that are not declared, or not in the kernel's order", op)
+            raise IRError(f"{_where(op)}{value} names axes that are not declared, or not in the kernel's order", op)
+        for name in self.kernel.with_validity(value.axes):
+            if self.kinds[name] == "loop" and name not in self.loops:
+                raise IRError(f"{_where(op)}{value} depends on the loop axis {name} outside its loop", op)
         self.defined.add(value.name)
         scope[value.name] = value
 
@@ -97,7 +143,9 @@ class _Verifier:
             self.loop(op, scope)
         try:
             expected = spec.infer(self.kernel, op)
-        except (OpTypeError, KeyError, ValueError) as error:
+        except KeyError as error:
+            raise IRError(f"{op.name} mentions {error.args[0]}, which is not declared", op) from None
+        except (OpTypeError, ValueError) as error:
             raise IRError(f"{op.name}: {error}", op) from None
         got = tuple((value.dtype, value.axes) for value in op.results)
         if got != tuple((dtype, axes) for dtype, axes in expected):
@@ -111,9 +159,10 @@ class _Verifier:
             raise IRError(f"{op.name} has no attribute {name}", op)
         for name in kinds.keys() - op.attributes.keys() - set(spec.optional):
             raise IRError(f"{op.name} lacks its attribute {name}", op)
-        for name, kind in kinds.items():
-            value = op.attributes.get(name, ())
-            if kind in ("form", "forms", "bounds"):
+        for name, value in op.attributes.items():
+            if not _KINDS[kinds[name]](value):
+                raise IRError(f"{op.name}: {value} is no {kinds[name]}, as its attribute {name} has to be", op)
+            if kinds[name] in ("form", "forms", "bounds"):
                 for form in value if isinstance(value, tuple) else (value,):
                     self.scope_of_form(form.symbols, op)
 
@@ -130,13 +179,12 @@ class _Verifier:
         axis = op.attributes["axis"]
         if axis in self.loops:
             raise IRError(f"a loop over {axis} inside a loop over {axis}", op)
+        if self.kinds.get(axis) == "loop":
+            self.scope_of_form(self.kernel.axis(axis).extent.symbols, op)
         self.loops.append(axis)
         self.region(op.regions[0], scope)
         self.loops.pop()
-        bound_inside = {
-            other.name for other in self.kernel.axes if any(axis in bound.symbols for bound in other.bounds)
-        }
-        for value in op.results:
-            if bound_inside & set(value.axes):
-                raise IRError(f"{value} leaves the loop over {axis} with an axis whose lanes depend on it", op)
 
+
+def _where(op: Op | None) -> str:
+    return f"{op.name}: " if op is not None else ""

@@ -73,7 +73,7 @@ class Dim(metaclass=DimMeta):
         raise OutsideKernelError(f"{cls.__name__}.tiles")
 
 
-Size: TypeAlias = Union[int, Expr, type[Dim]]
+Size: TypeAlias = int | Expr | type[Dim]
 
 
 def as_expr(size: Any) -> Expr:
@@ -147,10 +147,10 @@ class Tiles:
         raise OutsideKernelError("a loop over tiles")
 
 
-Operand: TypeAlias = Union[TileValue, float, Expr, type[Dim]]
-Limit: TypeAlias = Union[int, Expr, TileValue, type[Dim]]
-Place: TypeAlias = Union[Index, TileValue, Expr, int, slice]
-AxisLike: TypeAlias = Union[Index, type[Dim]]
+Operand: TypeAlias = TileValue | float | Expr | type[Dim]
+Limit: TypeAlias = int | Expr | TileValue | type[Dim]
+Place: TypeAlias = Index | TileValue | Expr | int | slice
+AxisLike: TypeAlias = Index | type[Dim]
 
 
 class Tensor(Generic[*Ts]):

@@ -1,6 +1,6 @@
 """Element types as authors write them. They are classes, so that they may stand in annotations.
 
-    class T(kdsl.DType): ...      a dtype variable: every tensor that says T has the same dtype, chosen at the call
+class T(kdsl.DType): ...      a dtype variable: every tensor that says T has the same dtype, chosen at the call
 """
 
 from __future__ import annotations
@@ -10,55 +10,55 @@ class DType:
     """An element type; a subclass of a user's own is a dtype variable."""
 
 
-class bool_(DType):  # noqa: N801 - dtypes are written in lower case everywhere
+class bool_(DType):
     """True or False, one byte in memory."""
 
 
-class i8(DType):  # noqa: N801
+class i8(DType):
     """8-bit signed integer."""
 
 
-class i16(DType):  # noqa: N801
+class i16(DType):
     """16-bit signed integer."""
 
 
-class i32(DType):  # noqa: N801
+class i32(DType):
     """32-bit signed integer."""
 
 
-class i64(DType):  # noqa: N801
+class i64(DType):
     """64-bit signed integer."""
 
 
-class u8(DType):  # noqa: N801
+class u8(DType):
     """8-bit unsigned integer."""
 
 
-class u16(DType):  # noqa: N801
+class u16(DType):
     """16-bit unsigned integer."""
 
 
-class u32(DType):  # noqa: N801
+class u32(DType):
     """32-bit unsigned integer."""
 
 
-class u64(DType):  # noqa: N801
+class u64(DType):
     """64-bit unsigned integer."""
 
 
-class f16(DType):  # noqa: N801
+class f16(DType):
     """IEEE half precision: 5 exponent bits, 10 fraction bits."""
 
 
-class bf16(DType):  # noqa: N801
+class bf16(DType):
     """bfloat16: 8 exponent bits, 7 fraction bits."""
 
 
-class f32(DType):  # noqa: N801
+class f32(DType):
     """IEEE single precision."""
 
 
-class f64(DType):  # noqa: N801
+class f64(DType):
     """IEEE double precision."""
 
 

@@ -1,6 +1,6 @@
 """The target protocol: what a backend gives, and what comes out of it. Targets are found by entry point.
 
-    kernel -> legalize -> emit -> Source -> check (the real compiler, no device) and run (a host stand-in)
+kernel -> legalize -> emit -> Source -> check (the real compiler, no device) and run (a host stand-in)
 """
 
 from __future__ import annotations

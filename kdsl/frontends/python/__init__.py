@@ -12,22 +12,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from kdsl.diagnostics import fail
-from kdsl.frontends.python.signature import Signature
-from kdsl.frontends.python.source import read
+from kdsl.frontends.python.signature import ROLES, Signature
+from kdsl.frontends.python.source import Source, read
 from kdsl.frontends.python.trace import trace
-from kdsl.ir.kernel import Kernel, Region
+from kdsl.ir.kernel import Kernel, Region, Role
 from kdsl.ir.verify import verify
+from kdsl.lang.dtypes import DType
 from kdsl.lang.kernel import Kernel as KernelFunction
+
+
+def _hints(kernel: KernelFunction, source: Source) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(kernel.function, globalns=source.globals, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError) as error:
+        raise fail("K0106", source.locate(source.definition), name=kernel.name, problem=str(error)) from None
 
 
 def signature(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Signature:
     """The kernel's parameters for given dtypes and constants. Raises KdslError for annotations that make no sense."""
     source = read(kernel.function)
-    try:
-        hints = typing.get_type_hints(kernel.function, globalns=source.globals, include_extras=True)
-    except (NameError, TypeError) as error:
-        raise fail("K0106", source.locate(source.definition), name=kernel.name, problem=str(error)) from None
-    return Signature(source, hints, bindings)
+    return Signature(source, _hints(kernel, source), bindings)
+
+
+def tensor_annotations(kernel: KernelFunction) -> dict[str, tuple[Role, type[DType]]]:
+    """The role and the dtype (possibly a variable) of each tensor parameter, which needs no bindings."""
+    hints = _hints(kernel, read(kernel.function))
+    return {
+        name: (ROLES[typing.get_origin(hint)], typing.get_args(hint)[-1])
+        for name, hint in hints.items()
+        if typing.get_origin(hint) in ROLES
+    }
 
 
 def elaborate(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Kernel:

@@ -1,11 +1,11 @@
 """What names may mean while a kernel is traced, besides plain Python objects and IR values.
 
-    Expr            a size, or an index form: integers known only when the kernel runs
-    IndexVariable   the target of a grid or a loop
-    TensorRef       a tensor argument
-    TileSize        a Tile parameter, which may only go into `tiles(...)`
-    TilesOf, GridOf what `Dim.tiles(...)` and `kdsl.grid(...)` give
-    Gone            a name whose loop has ended, kept for a better message
+Expr            a size, or an index form: integers known only when the kernel runs
+IndexVariable   the target of a grid or a loop
+TensorRef       a tensor argument
+TileSize        a Tile parameter, which may only go into `tiles(...)`
+TilesOf, GridOf what `Dim.tiles(...)` and `kdsl.grid(...)` give
+Gone            a name whose loop has ended, kept for a better message
 """
 
 from __future__ import annotations

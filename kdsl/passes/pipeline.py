@@ -1,0 +1,32 @@
+"""The passes by name, and the one way to run several: verified after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kdsl.ir.kernel import Kernel
+from kdsl.ir.verify import verify
+from kdsl.passes.cse import cse
+from kdsl.passes.dce import dce
+from kdsl.passes.explicit_edges import explicit_edges
+from kdsl.passes.fold import fold
+from kdsl.passes.pad_extents import pad_extents
+
+PASSES: dict[str, Callable[[Kernel], Kernel]] = {
+    "pad_extents": pad_extents,
+    "explicit_edges": explicit_edges,
+    "fold": fold,
+    "cse": cse,
+    "dce": dce,
+}
+
+
+def run_passes(kernel: Kernel, names: Sequence[str]) -> Kernel:
+    """The kernel after the passes, in that order.
+
+    Raises KeyError for an unknown name, KdslError for what a pass refuses, IRError if a pass breaks the kernel (a bug).
+    """
+    verify(kernel)
+    for name in names:
+        kernel = verify(PASSES[name](kernel))
+    return kernel

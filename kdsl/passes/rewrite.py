@@ -1,0 +1,127 @@
+"""What passes share: a walk that puts other ops in an op's place, and types inferred anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kdsl.ir.dtypes import DType
+from kdsl.ir.kernel import Kernel, Op, Region, Value, walk
+from kdsl.ir.ops import OPS
+
+
+class Rewriter:
+    """One walk over a kernel's ops, in order, regions before the op that has them.
+
+    A pass overrides `visit`, which gives the ops that take an op's place; where a value disappears, it says which other
+    stands for it in `instead`.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.instead: dict[str, Value] = {}
+        self._taken = {value.name for value in all_values(kernel)}
+
+    def run(self) -> Kernel:
+        return replace(self.kernel, body=self.region(self.kernel.body))
+
+    def visit(self, op: Op) -> Sequence[Op]:
+        raise NotImplementedError
+
+    def region(self, region: Region) -> Region:
+        ops: list[Op] = []
+        for op in region.ops:
+            operands = tuple(self.instead.get(value.name, value) for value in op.operands)
+            op = replace(op, operands=operands)
+            if op.regions:
+                op = replace(op, regions=tuple(self.region(inner) for inner in op.regions))
+            ops += self.visit(op)
+        return replace(region, ops=tuple(ops))
+
+    def fresh(self, hint: str) -> str:
+        """A value name that the kernel does not have: the hint, or the hint with a number."""
+        name, count = hint, 0
+        while name in self._taken:
+            count += 1
+            name = f"{hint}.{count}"
+        self._taken.add(name)
+        return name
+
+    def make(
+        self, like: Op, name: str, operands: Sequence[Value], hint: str, dtype: DType | None = None, **attributes: Any
+    ) -> Op:
+        """A new op with one result, at the place in the author's source that `like` comes from."""
+        placeholder = (Value("", dtype),) if dtype is not None else ()
+        op = Op(name, tuple(operands), placeholder, attributes, location=like.location)
+        ((result_dtype, axes),) = OPS[name].infer(self.kernel, op)
+        return replace(op, results=(Value(self.fresh(hint), result_dtype, axes),))
+
+
+def all_values(kernel: Kernel) -> Iterable[Value]:
+    """Every value of a kernel: results of ops and arguments of regions."""
+    for op in walk(kernel.body):
+        yield from op.results
+        for region in op.regions:
+            yield from region.arguments
+
+
+def map_ops(kernel: Kernel, change: Callable[[Op], Op]) -> Kernel:
+    """The kernel with every op replaced by another, those in an op's regions first."""
+
+    def region(old: Region) -> Region:
+        return replace(old, ops=tuple(op(inner) for inner in old.ops))
+
+    def op(old: Op) -> Op:
+        return change(replace(old, regions=tuple(region(inner) for inner in old.regions)))
+
+    return replace(kernel, body=region(kernel.body))
+
+
+def retype(kernel: Kernel) -> Kernel:
+    """The kernel with the axes of every value inferred anew, for passes that change what values vary over."""
+    return _Retyper(kernel).run()
+
+
+class _Retyper(Rewriter):
+    def region(self, region: Region) -> Region:
+        return replace(region, ops=tuple(new for op in region.ops for new in self.visit(op)))
+
+    def visit(self, op: Op) -> Sequence[Op]:
+        operands = [self.instead[value.name] for value in op.operands]
+        added: list[Op] = []
+        for place, value in enumerate(operands):
+            missing = tuple(name for name in _consumed_axes(op) if name not in value.axes)
+            if missing:
+                # It varied over the axis by its validity alone, which no longer does.
+                added.append(self.make(op, "broadcast", (value,), value.name, axes=missing))
+                operands[place] = added[-1].result
+        op = replace(op, operands=tuple(operands))
+        if op.name == "for":
+            op = self.loop(op)
+        types = OPS[op.name].infer(self.kernel, op)
+        results = tuple(replace(value, axes=axes) for value, (_, axes) in zip(op.results, types, strict=True))
+        self.instead |= {value.name: value for value in results}
+        return [*added, replace(op, results=results)]
+
+    def loop(self, op: Op) -> Op:
+        """A carried value varies over what its initial and its yielded value do: the least such axes."""
+        (body,) = op.regions
+        arguments = [replace(old, axes=value.axes) for old, value in zip(body.arguments, op.operands, strict=True)]
+        while True:
+            self.instead |= {argument.name: argument for argument in arguments}
+            typed = self.region(replace(body, arguments=tuple(arguments)))
+            wider = [
+                replace(argument, axes=self.kernel.order({*argument.axes, *final.axes}))
+                for argument, final in zip(arguments, typed.ops[-1].operands, strict=True)
+            ]
+            if wider == arguments:
+                return replace(op, regions=(typed,))
+            arguments = wider
+
+
+def _consumed_axes(op: Op) -> tuple[str, ...]:
+    """The axes that an op's operands must vary over."""
+    if op.name in ("reduce", "dot"):
+        return (op.attributes["axis"],)
+    return tuple(op.attributes["source"]) if op.name == "reshape" else ()

@@ -1,0 +1,57 @@
+"""What the tests of passes share: poisons, and the check that two kernels give the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kdsl.interpreter import run
+from kdsl.interpreter.stepped import worst
+from kdsl.ir.dtypes import DType
+from kdsl.ir.kernel import Kernel
+from kdsl.ir.meaning import Array
+
+Poison = Callable[[DType, tuple[int, ...]], Array]
+
+
+def constant_poison(value: float) -> Poison:
+    """Floats hold the value, everything else the default poison."""
+
+    def poison(dtype: DType, shape: tuple[int, ...]) -> Array:
+        return np.full(shape, value).astype(dtype.numpy) if dtype.is_float else worst(dtype, shape)
+
+    return poison
+
+
+def garbage(dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Random bytes; bools stay bools."""
+    size = int(np.prod(shape))
+    random = np.random.default_rng(size).integers(0, 256, size * dtype.numpy.itemsize, dtype=np.uint8)
+    if dtype.kind == "bool":
+        random %= 2
+    return random.view(dtype.numpy).reshape(shape)
+
+
+POISONS: dict[str, Poison] = {
+    "nan": worst,
+    "inf": constant_poison(np.inf),
+    "huge": constant_poison(-3e38),
+    "garbage": garbage,
+}
+
+
+def bits(array: Array) -> bytes:
+    """The array's bytes, with all NaNs made one: their signs and payloads mean nothing."""
+    settled = np.where(array != array, np.full_like(array, np.nan), array) if array.dtype.kind in "fV" else array
+    return np.ascontiguousarray(settled).tobytes()
+
+
+def assert_same_results(before: Kernel, after: Kernel, arguments: Mapping[str, Any], poison: Poison = worst) -> None:
+    """Both kernels, bound, leave the same bits in every written buffer. Outputs must be given: none starts as poison."""
+    expected, got = run(before, arguments, poison), run(after, arguments, poison)
+    for name, array in expected.items():
+        if bits(array) != bits(got[name]):
+            np.testing.assert_array_equal(got[name], array, err_msg=f"{name} differs in value")
+            raise AssertionError(f"{name} differs in the sign of zeros: {got[name]} is not {array}")
