@@ -40,15 +40,19 @@ def run(
 
     Raises KdslError: K0505 an argument is missing or has the wrong shape or dtype, K0601 an access out of bounds.
     """
-    memory, scalars = _arguments(kernel, arguments, poison)
-    points: Iterator[tuple[int, ...]] = itertools.product(*(range(_int(axis.extent)) for axis in kernel.program_axes))
-    if order == "reverse":
-        points = iter(list(points)[::-1])
-    names = [axis.name for axis in kernel.program_axes]
+    memory, scalars = take_arguments(kernel, arguments, poison)
     with np.errstate(all="ignore"):  # lanes that mean nothing overflow and divide by zero all the time
-        for point in points:
-            Program(kernel, memory, scalars, dict(zip(names, point, strict=True)), poison).run(kernel.body, [])
+        for point in points(kernel, order):
+            Program(kernel, memory, scalars, point, poison).run(kernel.body, [])
     return {buffer.name: memory[buffer.name] for buffer in kernel.written}
+
+
+def points(kernel: Kernel, order: Literal["forward", "reverse"] = "forward") -> Iterator[dict[str, int]]:
+    """The programs of a bound kernel's grid: a place on each program axis, the first axis outermost."""
+    names = [axis.name for axis in kernel.program_axes]
+    grid: Iterator[tuple[int, ...]] = itertools.product(*(range(_int(axis.extent)) for axis in kernel.program_axes))
+    for point in grid if order == "forward" else list(grid)[::-1]:
+        yield dict(zip(names, point, strict=True))
 
 
 def _int(extent: Expr) -> int:
@@ -57,7 +61,10 @@ def _int(extent: Expr) -> int:
     return extent.constant
 
 
-def _arguments(kernel: Kernel, arguments: Mapping[str, Any], poison: Poison) -> tuple[dict[str, Array], dict[str, Any]]:
+def take_arguments(
+    kernel: Kernel, arguments: Mapping[str, Any], poison: Poison
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Arrays and numbers by name, checked; what may be written to is copied. Raises KdslError K0505."""
     memory: dict[str, Array] = {}
     scalars: dict[str, Any] = {}
     for name in arguments.keys() - {parameter.name for parameter in kernel.parameters}:

@@ -23,6 +23,7 @@ class Snapshot:
 
     kernel: Kernel
     names: dict[str, int]
+    unnamed: set[str]
     ops: list[Op]
 
 
@@ -113,10 +114,11 @@ class Builder:
         return results
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.kernel, dict(self.names), list(self.ops))
+        return Snapshot(self.kernel, dict(self.names), set(self.unnamed), list(self.ops))
 
     def restore(self, snapshot: Snapshot) -> None:
-        self.kernel, self.names, self.ops = snapshot.kernel, dict(snapshot.names), list(snapshot.ops)
+        self.kernel, self.names, self.unnamed = snapshot.kernel, dict(snapshot.names), set(snapshot.unnamed)
+        self.ops[:] = snapshot.ops  # in place: an open region's list stays that region's
 
     def finish(self) -> Kernel:
         """The kernel with what has been appended as its body."""

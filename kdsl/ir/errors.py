@@ -36,10 +36,11 @@ def total(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Ar
 
 
 def largest(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
-    """max and min move by no more than the operand that moves most."""
-    bound = errors[0]
-    for error in errors[1:]:
-        bound = np.maximum(bound, error)
+    """max and min move by no more than the operand that moves most, less its distance from the one that is taken."""
+    bound = np.zeros(np.shape(result))
+    for value, error in zip(values, errors, strict=True):
+        distance = np.where((value == result) | np.isinf(error), 0.0, np.abs(value - result))
+        bound = np.maximum(bound, np.where(error == 0, 0.0, error - distance))
     return bound
 
 
@@ -83,9 +84,9 @@ def logarithm(base: float) -> ErrorRule:
     scale = float(np.log(base))
 
     def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
-        share = errors[0] / np.where(values[0] == 0, 1, np.abs(values[0]))
-        inside = np.where(share < 1, share, 0)
-        return np.where(errors[0] == 0, 0.0, np.where(share < 1, -np.log1p(-inside) / scale, np.inf))
+        clear = np.abs(values[0]) > errors[0]
+        share = np.where(clear, errors[0] / np.where(clear, np.abs(values[0]), 1), 0)
+        return np.where(errors[0] == 0, 0.0, np.where(clear, -np.log1p(-share) / scale, np.inf))
 
     return rule
 
@@ -96,8 +97,8 @@ def power(exponent: float) -> ErrorRule:
     def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
         near = np.abs(values[0]) - errors[0]
         slope = abs(exponent) * np.where(near > 0, near, 1.0) ** (exponent - 1)
-        # sqrt is Hoelder-1/2: at zero its error is at most sqrt(e).
-        across = np.sqrt(2 * errors[0]) if exponent > 0 else np.inf
+        # |sqrt a - sqrt b| <= sqrt |a - b|.
+        across = np.sqrt(errors[0]) if exponent > 0 else np.inf
         return np.where(errors[0] == 0, 0.0, np.where(near > 0, slope * errors[0], across))
 
     return rule

@@ -217,6 +217,10 @@ class Kernel:
             left += [other for bound in self.axis(name).bounds for other in self.order(bound.symbols)]
         return self.order(found)
 
+    def decided_along(self, axis: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the axes whose lanes may be valid at one point of `axis` and not at another: itself, too."""
+        return tuple(name for name in names if axis in self.with_validity([name]))
+
     def tile_axes(self, value: Value) -> tuple[str, ...]:
         """The tile axes of a value: its shape within one program and iteration."""
         return tuple(name for name in value.axes if self.axis(name).kind == "tile")
@@ -275,7 +279,10 @@ def size_values(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
     values: dict[str, int] = {}
     for size in kernel.sizes:
         if size.value is not None:
-            values[size.name] = int(size.value.evaluate({**given, **values}))
+            try:
+                values[size.name] = int(size.value.evaluate({**given, **values}))
+            except ZeroDivisionError:
+                raise fail("K0504", kernel.location, name=size.name, value=f"{size.value} (a division by zero)") from None
         elif size.name in given:
             values[size.name] = int(given[size.name])
         else:
@@ -297,11 +304,11 @@ def bind(kernel: Kernel, sizes: Mapping[str, int], tiles: Mapping[str, int] | No
     for name, value in [*values.items(), *tile_sizes.items()]:
         if value < (1 if name in tile_sizes else 0):
             raise fail("K0504", kernel.location, name=name, value=value)
-    environment = {**values, **tile_sizes}
     for constraint in kernel.constraints:
-        if not constraint.holds(environment):
+        if not constraint.holds(values):
             shown = ", ".join(f"{name} = {value}" for name, value in values.items())
             raise fail("K0502", constraint.location, constraint=constraint, sizes=shown)
+    environment = {**values, **tile_sizes}
     bound = map_expressions(kernel, lambda expr: expr.substitute(environment))
     return replace(bound, sizes=(), tiles=(), constraints=())
 

@@ -134,7 +134,7 @@ def _to_bf16(x: Array) -> Array:
     """
     near = np.asarray(x, dtype=np.float32)
     other = np.nextafter(near, np.where(near < x, np.float32(np.inf), np.float32(-np.inf)))
-    inexact_and_even = (near != x) & (x == x) & (near.view(np.uint32) & 1 == 0)
+    inexact_and_even = (near != x) & (near.view(np.uint32) & 1 == 0)
     return np.where(inexact_and_even, other, near).astype(BF16.numpy)
 
 
@@ -226,7 +226,7 @@ def reduce(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     axes = frame.kernel.order({*op.result.axes, axis})
     place = axes.index(axis)
     array = frame.align(operands[0], source.axes, axes)
-    valid = frame.valid([axis], axes)
+    valid = frame.valid(frame.kernel.decided_along(axis, source.axes), axes)
     neutral = np.asarray(identity(name, source.dtype)).astype(source.dtype.numpy)
     lanes = np.where(valid, array, neutral)
     lanes = np.broadcast_to(lanes, (*lanes.shape[:place], frame.size(axis), *lanes.shape[place + 1 :]))
@@ -266,16 +266,17 @@ def dot(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
         first.reshape(*batch[0], math.prod(rows), first.shape[-1]),
         second.reshape(*batch[1], second.shape[len(outer)], math.prod(columns)),
     )
-    product = product.reshape(*product.shape[: len(outer)], *rows, *columns)
+    product = product.reshape((*product.shape[: len(outer)], *rows, *columns))
     placed = (*outer, *left, *right)
     return [np.transpose(product, [placed.index(name) for name in op.result.axes])]
 
 
 def _operand(frame: Frame, op: Op, operands: list[Array], which: int, layout: Sequence[str]) -> Array:
-    """A dot operand in a layout, full along its tile axes, zero where the contracted axis is invalid."""
-    axis, axes = op.attributes["axis"], frame.kernel.order(layout)
-    array = frame.align(operands[which], op.operands[which].axes, axes)
-    array = np.where(frame.valid([axis], axes), array, np.zeros((), array.dtype))
+    """A dot operand in a layout, full along its tile axes, zero where the contracted axis makes it invalid."""
+    own, axes = op.operands[which].axes, frame.kernel.order(layout)
+    array = frame.align(operands[which], own, axes)
+    valid = frame.valid(frame.kernel.decided_along(op.attributes["axis"], own), axes)
+    array = np.where(valid, array, np.zeros((), array.dtype))
     sizes = [
         frame.size(name) if frame.kernel.axis(name).kind == "tile" else array.shape[place]
         for place, name in enumerate(axes)
@@ -290,7 +291,7 @@ def reshape(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     array = np.transpose(operands[0], [value.axes.index(name) for name in (*kept, *source)])
     sizes = [frame.size(name) for name in source]
     array = np.broadcast_to(array, (*array.shape[: len(kept)], *sizes))
-    array = array.reshape(*array.shape[: len(kept)], *(frame.size(name) for name in target))
+    array = array.reshape((*array.shape[: len(kept)], *(frame.size(name) for name in target)))
     return [np.transpose(array, [(*kept, *target).index(name) for name in kernel.order((*kept, *target))])]
 
 

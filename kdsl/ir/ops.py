@@ -177,7 +177,7 @@ def _reduce(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     if source.dtype.kind not in combine.kinds:
         raise OpTypeError(f"combine {op.attributes['combine']} does not take {source.dtype}")
     # How many lanes are valid may vary over axes that the source itself does not vary over.
-    axes = union(kernel, source.axes, kernel.with_validity([axis]))
+    axes = union(kernel, source.axes, kernel.with_validity(kernel.decided_along(axis, source.axes)))
     return (Type(combine.result or source.dtype, tuple(name for name in axes if name != axis)),)
 
 
@@ -196,10 +196,12 @@ def _dot(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     if shared:
         raise OpTypeError(f"operands share the tile axes {', '.join(shared)} besides the contracted {axis}")
     dtype = left.dtype if left.dtype.bits == 64 else I32 if left.dtype.kind == "int" else F32
-    validity = kernel.with_validity([axis])
-    if any(kernel.axis(name).kind == "tile" for name in validity if name != axis):
-        raise OpTypeError(f"which lanes of {axis} are valid varies over another tile axis")
-    axes = union(kernel, left.axes, right.axes, validity)
+    axes = union(kernel, left.axes, right.axes)
+    for operand in (left, right):
+        validity = kernel.with_validity(kernel.decided_along(axis, operand.axes))
+        if any(kernel.axis(name).kind == "tile" and name not in operand.axes for name in validity):
+            raise OpTypeError(f"which lanes of {operand} are valid varies over a tile axis that it does not vary over")
+        axes = union(kernel, axes, validity)
     return (Type(dtype, tuple(name for name in axes if name != axis)),)
 
 
@@ -208,7 +210,7 @@ def _reshape(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     missing = [name for name in source if name not in value.axes]
     if missing:
         raise OpTypeError(f"{value} does not vary over {', '.join(missing)}")
-    if set(target) & set(value.axes) - set(source):
+    if set(target) & (set(value.axes) - set(source)):
         raise OpTypeError("a target axis is already an axis of the value")
     if any(kernel.axis(name).kind != "tile" for name in (*source, *target)):
         raise OpTypeError("only tile axes can be reshaped")
@@ -216,6 +218,9 @@ def _reshape(kernel: Kernel, op: Op) -> tuple[Type, ...]:
         raise OpTypeError("an axis is named twice")
     if axis_bounds(kernel, (*source, *target)):
         raise OpTypeError("an axis with invalid lanes cannot be reshaped")
+    kept = [name for name in value.axes if name not in source]
+    if any(kernel.decided_along(axis, kept) for axis in source):
+        raise OpTypeError("which lanes of another axis are valid depends on a source axis")
     if _extent(kernel, source) != _extent(kernel, target):
         raise OpTypeError(f"extents differ: {_extent(kernel, source)} and {_extent(kernel, target)}")
     return (Type(value.dtype, union(kernel, set(value.axes) - set(source), target)),)

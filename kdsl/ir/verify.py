@@ -105,10 +105,10 @@ class _Verifier:
         self.fixed = {size.name for size in kernel.sizes} | {tile.name for tile in kernel.tiles}
         self.loops: list[str] = []
 
-    def region(self, region: Region, scope: dict[str, Value]) -> None:
+    def region(self, region: Region, scope: dict[str, Value], owner: Op | None = None) -> None:
         scope = dict(scope)
         for argument in region.arguments:
-            self.define(argument, scope, None)
+            self.define(argument, scope, owner)
         for place, op in enumerate(region.ops):
             if op.name == "yield" and (not self.loops or place != len(region.ops) - 1):
                 raise IRError("yield is not the last op of a loop", op)
@@ -178,11 +178,11 @@ class _Verifier:
     def loop(self, op: Op, scope: dict[str, Value]) -> None:
         axis = op.attributes["axis"]
         if axis in self.loops:
-            raise IRError(f"a loop over {axis} inside a loop over {axis}", op)
+            raise IRError(f"for: a loop over {axis} inside a loop over {axis}", op)
         if self.kinds.get(axis) == "loop":
             self.scope_of_form(self.kernel.axis(axis).extent.symbols, op)
         self.loops.append(axis)
-        self.region(op.regions[0], scope)
+        self.region(op.regions[0], scope, op)
         self.loops.pop()
 
 

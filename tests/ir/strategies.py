@@ -126,7 +126,9 @@ class _Generator:
         return self.emit("in_bounds", bounds=(Bound(self.form(), lower, upper), Bound(ROW, None, M)))
 
     def broadcast(self) -> Value:
-        return self.emit("broadcast", [self.choose(self.pool)], axes=self.choose([("m",), ("m", "n"), ("n_block", "d")]))
+        return self.emit(
+            "broadcast", [self.choose(self.pool)], axes=self.choose([("m",), ("m", "n"), ("n_block", "d")])
+        )
 
     def reduce(self) -> Value:
         tiles = [value for value in self.pool if self.builder.kernel.tile_axes(value)]
@@ -242,9 +244,7 @@ def kernels(draw: Any) -> Case:
 
     shapes = {"x": (M, N), "a": (M, K), "b": (K, N), "p": (M, wrap(4)), "q": (wrap(4), N)}
     outputs = {"y": (choose(DTYPES.values()), (M, N)), "z": (F32, (M, cdiv(N, BN)))}
-    parameters: list[Buffer | Scalar] = [
-        Buffer(name, choose(DTYPES.values()), shape) for name, shape in shapes.items()
-    ]
+    parameters: list[Buffer | Scalar] = [Buffer(name, choose(DTYPES.values()), shape) for name, shape in shapes.items()]
     parameters.append(Scalar("s", choose(DTYPES.values())))
     parameters += [Buffer(name, dtype, shape, choose(["out", "inout"])) for name, (dtype, shape) in outputs.items()]
     tiles = tuple(TileParameter(name, draw(st.integers(1, 5))) for name in ("BM", "BN", "BK"))

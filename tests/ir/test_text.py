@@ -36,7 +36,7 @@ SCALE = """kernel scale(x: in f32[N], out: out f32[N], s: f32) {
   store out[BN*n_block + n] = %y where n < 7
 }
 """
-quick = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def places(kernel: Kernel) -> list[Location | None]:
@@ -66,8 +66,8 @@ def test_text_written_as_the_printer_writes_comes_back_unchanged() -> None:
 
 
 def test_names_may_be_words_of_the_grammar() -> None:
-    words = ["size", "tile", "axis", "loop", "program", "load", "store", "for", "where", "and", "fill", "at", "in", "out"]
-    for word in words:
+    words = "size tile axis loop program load store for where and fill at in inout require kernel"
+    for word in words.split():
         text = SCALE.replace("n_block", word).replace(" x[", f" {word}[").replace("(x:", f"({word}:")
         kernel = verify(parse_kernel(text))
         assert parse_kernel(print_kernel(kernel)) == kernel, word
@@ -156,13 +156,13 @@ HOSTILE: dict[str, Any] = {
     "huge integer": SCALE.replace("128", "9" * 100_000),
     "huge integer in a form": SCALE.replace("n < 7", "n < " + "9" * 100_000),
     "huge product": SCALE.replace("n < 7", "n < " + "*".join(["99999999999999999999"] * 250)),
-    "deep function": SCALE.replace("cdiv(N, BN)", deep_function(5_000)),
+    "deep function": SCALE.replace("cdiv(N, BN)", deep_function(2_000)),
     "nested function": SCALE.replace("cdiv(N, BN)", deep_function(40)),
     "deep sequence": SCALE.replace("value = true", "value = " + "[" * 5_000 + "]" * 5_000),
     "deep loops": nested_loops(2_000),
     "nested loops": nested_loops(60),
-    "long product": SCALE.replace("n < 7", "n < " + "*".join(["n"] * 50_000)),
-    "long sum": SCALE.replace("n < 7", "n < " + "+".join(f"n{i}" for i in range(50_000))),
+    "long product": SCALE.replace("n < 7", "n < " + "*".join(["n"] * 5_000)),
+    "long sum": SCALE.replace("n < 7", "n < " + "+".join(f"n{i}" for i in range(5_000))),
     "exponential": SCALE.replace("n < 7", "n < " + "*".join(f"min(a{i} + b{i})" for i in range(60))),
     "too long": "#" * 4_000_001,
 }
