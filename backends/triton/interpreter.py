@@ -8,7 +8,8 @@ Triton 3.9.0's interpreter, as shipped:
 - gives zero for masked-off lanes of a load without `other`, which Triton leaves undefined; here they are poison;
 - lets `a and b`, `a or b`, `not a` on blocks yield one operand; here they are elementwise, as in a compiled kernel;
 - treats a float argument as an untyped constant; here it is an fp32 scalar, as in a compiled launch;
-- refuses argmax of a row of NaN; here it is the index of some element.
+- refuses argmax of a row of NaN; here it is the index of some element;
+- reduces with a kernel's own combine function one element at a time; here by halves, which is as good an order.
 
 Kept as shipped: programs run one after another; `max` and `min` ignore NaN; tf32 is not rounded; a loop counter is a
 Python int; fp8 "e4b15" stays bits. `dot_scaled` and atomics on bf16 and fp8 would be wrong and are refused.
@@ -162,6 +163,29 @@ class Reduce(ti.ReduceOps):  # type: ignore[misc]  # untyped base
             return lambda data, **kwargs: _REDUCTIONS[shipped](_wide(data), **kwargs)
 
         return super().min_max(input, widened(val_reduce_op), widened(idx_reduce_op))
+
+    def generic_reduce(self, input: Any) -> Any:
+        """A combine function of the kernel's own, on halves of the axis (whose extent is a power of two) at a time: as
+        shipped, it is called on single elements, some 50 us each."""
+        parts = [data.handle.data for data in input]
+        if self.axis is None:
+            parts = [part.reshape(-1) for part in parts]
+        axis = self.axis or 0
+        while parts[0].shape[axis] > 1:
+            halves = [np.split(part, 2, axis) for part in parts]
+            pairs = [
+                self.to_tensor(half[side], data.dtype)
+                for side in (0, 1)
+                for half, data in zip(halves, input, strict=True)
+            ]
+            combined = self.combine_fn.fn(*pairs)
+            results = combined if isinstance(combined, tuple) else (combined,)
+            parts = [result.handle.data for result in results]
+        if not self.keep_dims:
+            parts = [np.squeeze(part, axis) for part in parts]
+        elif self.axis is None:
+            parts = [part.reshape([1] * len(input[0].shape)) for part in parts]
+        return [self.to_tensor(part, data.dtype) for part, data in zip(parts, input, strict=True)]
 
 
 class Scan(ti.ScanOps):  # type: ignore[misc]  # untyped base

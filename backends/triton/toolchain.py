@@ -54,7 +54,8 @@ def compile(payload: Payload, arrays: Arrays) -> tuple[Payload, Arrays]:
     value is a multiple of 16, ":1" that the value is 1: a launch specialises on both), `constexprs` {parameter: value},
     `options` {"num_warps": 4, ...}. Parameters are matched by name; each is in `signature` or `constexprs`.
 
-    Returns `artefacts` {stage: bytes} (cuda: ptx, cubin; hip: amdgcn, hsaco; and the stages before), `shared_bytes` a
+    Returns `artefacts` {stage: bytes} (cuda: ptx, cubin; hip: amdgcn, hsaco; and the stages before), `text` {suffix:
+    assembly, such as ".ptx"}, `shared_bytes` a
     program, `registers` a thread (hip: vector registers), `spills` (cuda: bytes of local memory a thread; hip: spilled
     registers), `ptx_instructions` (cuda: in the text, not executed). A figure that the tools did not give is absent.
     Raises ToolchainError with the compiler's message.
@@ -252,7 +253,8 @@ def _line_in(error: BaseException, path: str, source: str) -> int | None:
 
 def _figures(compiled: Any, backend: str, folder: Path) -> Payload:
     sizes = {stage: len(text) for stage, text in compiled.asm.items() if stage != "source"}
-    figures: Payload = {"artefacts": sizes, "shared_bytes": int(compiled.metadata.shared)}
+    assembly = {f".{stage}": compiled.asm[stage] for stage in ("ptx", "amdgcn") if stage in compiled.asm}
+    figures: Payload = {"artefacts": sizes, "text": assembly, "shared_bytes": int(compiled.metadata.shared)}
     if backend == "cuda":
         # Every instruction of a PTX body ends in ';'; what starts with '.' is a directive.
         instructions = re.findall(r"^\s+(?![./])[^;\n]*;", compiled.asm["ptx"], re.MULTILINE)

@@ -6,11 +6,17 @@ from collections.abc import Callable, Mapping
 
 from kdsl.ir.expr import Atom, Expr, Symbol
 
+
+def as_operand(text: str) -> str:
+    """The text in parentheses, unless it is a name or a number."""
+    return text if text.isalnum() or text.isidentifier() else f"({text})"
+
+
 # How each integer function is written. `cdiv` is the one that every target's own library names.
 PYTHON: Mapping[str, Callable[..., str]] = {
     "cdiv": lambda a, b: f"cdiv({a}, {b})",
-    "floordiv": lambda a, b: f"({a}) // ({b})",
-    "mod": lambda a, b: f"({a}) % ({b})",
+    "floordiv": lambda a, b: f"{as_operand(a)} // {as_operand(b)}",
+    "mod": lambda a, b: f"{as_operand(a)} % {as_operand(b)}",
     "min": lambda *arguments: f"min({', '.join(arguments)})",
     "max": lambda *arguments: f"max({', '.join(arguments)})",
     "next_pow2": lambda a: f"next_power_of_2({a})",

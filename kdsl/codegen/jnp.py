@@ -16,6 +16,7 @@ import numpy as np
 
 from kdsl.ir.dtypes import BF16, BOOL, DType
 from kdsl.ir.kernel import Op
+from kdsl.ir.meaning import identity
 
 # How tightly Python binds, loosest first.
 COMPARE, OR, XOR, AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(9)
@@ -48,6 +49,12 @@ JNP = {
 
 # Defined at the top of a module that uses them. Each states the op table's rule where XLA leaves it open.
 HELPERS = {
+    "divide": '''\
+def divide(x, y):
+    """x / y, rounded once: XLA would multiply by the reciprocal of a y that it broadcasts or knows."""
+    x, y = jnp.broadcast_arrays(x, jnp.asarray(y, x.dtype))
+    return x / jax.lax.optimization_barrier(y)
+''',
     "floor_divide": '''\
 def floor_divide(x, y):
     """x / y of integers, rounded down; 0 where y is 0."""
@@ -92,6 +99,13 @@ def first_extreme(x, extreme, axis):
     """The lowest lane along an axis that holds the extreme, or NaN; the axis is kept with size 1."""
     lane = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
     return jnp.min(jnp.where((x == extreme) | (x != x), lane, x.shape[axis]), axis=axis, keepdims=True)
+''',
+    "place_of": '''\
+def place_of(extreme, x, axis):
+    """extreme (jnp.argmax or jnp.argmin) of x along an axis; 0 where the axis has no lane."""
+    if not x.shape[axis]:
+        return jnp.sum(x, axis=axis, dtype=jnp.int32)
+    return extreme(x, axis=axis).astype(jnp.int32)
 ''',
 }
 """Source of each helper function."""
@@ -255,17 +269,27 @@ REDUCTIONS = {
 """The function of each combine of a reduce. Of booleans, `maximum` is any and `minimum` is all."""
 
 
-def reduce(x: Code, combine: str, dtype: DType, dimension: int, keepdims: bool = False) -> Code:
-    """A reduce of an array of `dtype` along one dimension; argmax and argmin give int32."""
+def reduce(
+    x: Code, combine: str, dtype: DType, dimension: int, keepdims: bool = False, maybe_empty: bool = False
+) -> Code:
+    """A reduce of an array of `dtype` along one dimension; argmax and argmin give int32.
+
+    Where the dimension is `maybe_empty`, jnp has to be told what an extreme of nothing is.
+    """
     function = REDUCTIONS[combine]
     if dtype == BOOL:
         function = "jnp.all" if combine in ("and", "minimum") else "jnp.any"
     kept = ", keepdims=True" if keepdims else ""
+    if combine in ("argmax", "argmin") and maybe_empty and not keepdims:
+        return Code(f"place_of({function}, {x.text}, {dimension})")
     if combine in ("argmax", "argmin"):
         return Code(f"{function}({x.text}, axis={dimension}{kept}).astype(jnp.int32)")
     # A sum keeps its dtype; jnp would widen small integers.
     narrow = f", dtype={JNP[dtype.name]}" if combine in ("add", "mul") and dtype.is_integer else ""
-    return Code(f"{function}({x.text}, axis={dimension}{narrow}{kept})")
+    initial = ""
+    if maybe_empty and combine in ("maximum", "minimum") and dtype != BOOL:
+        initial = f", initial={constant(identity(combine, dtype), dtype).text}"
+    return Code(f"{function}({x.text}, axis={dimension}{narrow}{initial}{kept})")
 
 
 def dot_arguments(left: str, right: str, dimensions: tuple[int, int], dtype: DType, result: DType) -> list[str]:

@@ -81,7 +81,7 @@ class _Assigner:
         return axes
 
     def widest(self, result: Value, operands: Iterable[Value]) -> Layout:
-        """The layout of the operand with the most axes, with those that it lacks put where the kernel's order has them."""
+        """The layout of the operand with the most axes, and those that it lacks where the kernel's order has them."""
         axes = self.kernel.tile_axes(result)
         layouts = [self.layouts[value.name] for value in operands]
         best: Layout = max(layouts, key=lambda layout: len(axes_of(layout)), default=())

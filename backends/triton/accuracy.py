@@ -1,0 +1,65 @@
+"""How far each op of emitted code may be from exact: compiled for NVIDIA or AMD, or under Triton's interpreter; the
+worst of the three.
+
+Sources: the maximum errors of CUDA's single and double precision functions (CUDA C++ Programming Guide, section
+"Mathematical Functions", the tables of maximum ulp error), which Triton calls for log, log2, sin, cos, erf and rsqrt;
+PTX ISA for `ex2.approx` and `div.full`; OpenCL 3.0 C specification, section 7.4 (relative error as ULPs), which AMD's
+device library keeps to. NumPy's functions are within 4 ulp where they are not exact (NumPy's own accuracy tests).
+Subnormal operands of f32 log, log2 and rsqrt may count as zero (their .ftz forms).
+Pinned and so correctly rounded: add, sub, mul, div (tl.div_rn), sqrt (tl.sqrt_rn), casts.
+"""
+
+from __future__ import annotations
+
+from kdsl.runtime.target import Accuracy, AccuracyTable
+
+# Subnormal results may be flushed to zero (ex2.approx.ftz, v_exp_f32): at most the smallest normal number.
+FLUSHED_F32 = 2.0**-126
+
+_CUDA = "CUDA C++ Programming Guide, maximum ulp errors; OpenCL 3.0 C, 7.4"
+_EXP = (
+    "tl.exp is ex2.approx(x * log2 e): the product's rounding alone is |x| / 2 ulp of the result, at most 44 for "
+    "|x| < 88.8, and log2 e rounded to f32 as much again; PTX ISA: ex2.approx 2 ulp"
+)
+
+_F32: dict[str, Accuracy] = {
+    "exp": Accuracy(105, FLUSHED_F32, _EXP),
+    "exp2": Accuracy(3, FLUSHED_F32, "PTX ISA, ex2.approx: 2 ulp; OpenCL 3.0 C, 7.4: 3 ulp"),
+    "log": Accuracy(4, 2.0**-22, f"{_CUDA}: 1 and 3 ulp; v_log_f32 (log2 times ln 2) is absolute near 1"),
+    "log2": Accuracy(4, 2.0**-22, f"{_CUDA}: 1 and 3 ulp; v_log_f32 is absolute near 1"),
+    "rsqrt": Accuracy(2, FLUSHED_F32, f"{_CUDA}: 2 ulp"),
+    "sin": Accuracy(4, FLUSHED_F32, f"{_CUDA}: 2 and 4 ulp"),
+    "cos": Accuracy(4, FLUSHED_F32, f"{_CUDA}: 2 and 4 ulp"),
+    "erf": Accuracy(16, FLUSHED_F32, f"{_CUDA}: 2 and 16 ulp"),
+    # 1 + exp(-x) has the relative error of exp at worst, the quotient 2 ulp (PTX ISA, div.full), twice in its binade.
+    "sigmoid": Accuracy(110, FLUSHED_F32, f"1 / (1 + tl.exp(-x)); {_EXP}; PTX ISA, div.full: 2 ulp"),
+    # From 1/8 on: t = exp(-2|x|) is off by 4 ulp of at most 0.78, 1 - t is at least 0.22, then two roundings and a
+    # quotient; below, a series of four fused steps.
+    "tanh": Accuracy(24, FLUSHED_F32, "the module's own tanh: exp and a quotient, a series below 1/8"),
+}
+_F64: dict[str, Accuracy] = {
+    "exp": Accuracy(3, 0.0, f"{_CUDA}: 1 and 3 ulp"),
+    "exp2": Accuracy(3, 0.0, f"{_CUDA}: 1 and 3 ulp"),
+    "log": Accuracy(3, 0.0, f"{_CUDA}: 1 and 3 ulp"),
+    "log2": Accuracy(3, 0.0, f"{_CUDA}: 1 and 3 ulp"),
+    "rsqrt": Accuracy(2, 0.0, f"{_CUDA}: 1 and 2 ulp"),
+    "sin": Accuracy(4, 0.0, f"{_CUDA}: 2 and 4 ulp"),
+    "cos": Accuracy(4, 0.0, f"{_CUDA}: 2 and 4 ulp"),
+    "erf": Accuracy(16, 0.0, f"{_CUDA}: 2 and 16 ulp"),
+    "sigmoid": Accuracy(8, 0.0, f"1 / (1 + exp(-x)); {_CUDA}"),
+    "tanh": Accuracy(8, 2.0**-50, "the module's own tanh_f64: 1 - exp(-2|x|) cancels for small x"),
+}
+_SOURCE_16 = "computed in f32, rounded once"
+
+
+def _narrow(of: Accuracy, mantissa: int) -> Accuracy:
+    """A 16-bit result: its own rounding, and what the f32 error adds."""
+    return Accuracy(0.5 + of.ulp * 2.0 ** (mantissa - 23), of.absolute, f"{_SOURCE_16}; {of.source}")
+
+
+ACCURACY: AccuracyTable = {
+    **{(op, "f32"): accuracy for op, accuracy in _F32.items()},
+    **{(op, "f64"): accuracy for op, accuracy in _F64.items()},
+    **{(op, "f16"): _narrow(accuracy, 10) for op, accuracy in _F32.items()},
+    **{(op, "bf16"): _narrow(accuracy, 7) for op, accuracy in _F32.items()},
+}
