@@ -1,4 +1,4 @@
-"""Which accesses are boxes that one slice reads or writes, and how far each tensor must reach so that no slice is moved.
+"""Which accesses are boxes that one slice reads or writes, and how far tensors must reach so that no slice is moved.
 
 XLA moves a slice that would leave its array back inside, silently. So every tensor is padded once, before the loop, to
 hold all slices that any program takes.
@@ -16,7 +16,7 @@ from kdsl.ir.ops import OPS
 
 @dataclass(frozen=True)
 class Dimension:
-    """One dimension of a box: from `start`, the lanes of tile axis `axis`, `stride` elements apart (no axis: one element)."""
+    """One dimension of a box: from `start`, a lane of tile axis `axis` every `stride` elements; or one element."""
 
     start: Expr
     axis: str | None = None
@@ -73,18 +73,26 @@ def _reach(kernel: Kernel, dimension: Dimension) -> tuple[Expr, Expr] | None:
 
 def extents(kernel: Kernel) -> dict[str, tuple[Extent, ...]]:
     """How far each tensor must reach, by name."""
-    found = {buffer.name: [(wrap(0), size) for size in buffer.shape] for buffer in kernel.buffers}
+    found: dict[str, list[list[tuple[Expr, Expr]]]] = {b.name: [[] for _ in b.shape] for b in kernel.buffers}
     for op in walk(kernel.body):
         if op.name not in ("load", "store"):
             continue
-        ends = found[op.attributes["buffer"]]
         dimensions = box(kernel, op)
-        for place, (low, high) in enumerate(ends):
+        for place, reaches in enumerate(found[op.attributes["buffer"]]):
             # A gather needs an element to read for lanes that are out of bounds.
-            reach = _reach(kernel, dimensions[place]) if dimensions else (wrap(0), wrap(1))
-            assert reach is not None
-            ends[place] = (function("min", low, reach[0]), _larger(high, reach[1]))
-    return {name: tuple(Extent(low, high) for low, high in ends) for name, ends in found.items()}
+            reach = _reach(kernel, dimensions[place]) if dimensions is not None else (wrap(0), wrap(1))
+            assert reach is not None, op
+            reaches.append(reach)
+    return {buffer.name: tuple(map(_extent, found[buffer.name], buffer.shape)) for buffer in kernel.buffers}
+
+
+def _extent(reaches: Sequence[tuple[Expr, Expr]], size: Expr) -> Extent:
+    """What holds all of the reaches. A tensor is never made smaller, so its own size need not be among them."""
+    low = function("min", 0, *(low for low, _ in reaches))
+    high = reaches[0][1] if reaches else size
+    for _, other in reaches[1:]:
+        high = _larger(high, other)
+    return Extent(low, high)
 
 
 def at_edge(buffer: Buffer, index: Sequence[Expr], bound: Bound) -> bool:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import builtins
 import keyword
 import re
 from collections.abc import Iterable
@@ -14,6 +13,11 @@ from dataclasses import dataclass
 from kdsl.ir.kernel import Kernel, Op, Region, Value
 from kdsl.ir.ops import is_pointwise
 
+BUILTINS = ("float", "list", "max", "min", "zip")  # that the emitted module calls
+
+_FUNCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+
+# What a reduce gives, where the author did not say.
 _NAMELESS = {
     "add": "total",
     "mul": "product",
@@ -24,6 +28,12 @@ _NAMELESS = {
     "argmax": "place",
     "argmin": "place",
 }
+
+
+def _is_nameless(op: Op) -> bool:
+    """Whether the author gave the result no name: then it has that of the op, or of the function that was called."""
+    base = op.result.name.split(".")[0]
+    return base == op.name or (op.name, base) == ("select", "where") or (op.name == "reduce" and base in _FUNCTIONS)
 
 
 @dataclass
@@ -39,7 +49,7 @@ class Names:
     """Names for the values of a kernel. `fixed` are taken everywhere: arguments, sizes, axes, modules."""
 
     def __init__(self, kernel: Kernel, fixed: Iterable[str]) -> None:
-        self.fixed = {*fixed, *keyword.kwlist, *dir(builtins)}
+        self.fixed = {*fixed, *keyword.kwlist, *BUILTINS}
         self.inlined: set[str] = set()
         self.of: dict[str, str] = {}
         self._uses: dict[str, list[tuple[Op, Region]]] = {}
@@ -86,8 +96,8 @@ class Names:
             if len(op.results) != 1 or op.regions:
                 continue
             uses = self._uses.get(op.result.name, [])
-            nameless = op.result.name.split(".")[0] == op.name
-            pure = is_pointwise(op) or op.name in ("index", "in_bounds", "broadcast")
+            nameless = _is_nameless(op)
+            pure = is_pointwise(op) or op.name in ("index", "in_bounds", "broadcast", "reduce")
             # A loop is called with names, so that it reads as the update it is.
             once = len(uses) == 1 and uses[0][1] is region and uses[0][0].name not in ("for", "yield")
             if op.name in ("constant", "argument") or (nameless and pure and once):
@@ -120,10 +130,12 @@ class Names:
         base = re.sub(r"\W", "_", value.name.split(".")[0])
         if op is not None and op.name == "load" and (base == "load" or base in self.fixed):
             base = f"{op.attributes['buffer']}_tile"
-        elif op is not None and base == op.name == "reduce":
+        elif op is not None and op.name == "reduce" and _is_nameless(op):
             base = _NAMELESS[op.attributes["combine"]]
         name, number = base, 0
-        while name in self.fixed or any(self._conflicts(held, scope, position) for held in self._held if held.name == name):
+        while name in self.fixed or any(
+            self._conflicts(held, scope, position) for held in self._held if held.name == name
+        ):
             number += 1
             name = f"{base}_{number}"
         self._held.append(_Held(name, scope, self._last_uses(value)))

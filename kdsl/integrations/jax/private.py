@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,17 @@ def run_stablehlo(text: str, arguments: list[np.ndarray]) -> list[np.ndarray]:
     64-bit arguments need 64-bit types enabled by the caller: device_put would narrow them.
     """
     import jax
+
+    device: Any = jax.devices("cpu")[0]
+    results = _executable(text).execute_sharded([jax.device_put(argument, device) for argument in arguments])
+    return [np.asarray(shards[0]) for shards in results.disassemble_into_single_device_arrays()]
+
+
+@functools.lru_cache(maxsize=32)
+def _executable(text: str) -> Any:
+    """A module compiled for this CPU, once: it is run on many inputs."""
+    import jax
     from jax._src.lib import xla_client
 
     device: Any = jax.devices("cpu")[0]
-    executable = device.client.compile_and_load(text, xla_client.DeviceList((device,)), xla_client.CompileOptions())
-    results = executable.execute_sharded([jax.device_put(argument, device) for argument in arguments])
-    return [np.asarray(shards[0]) for shards in results.disassemble_into_single_device_arrays()]
+    return device.client.compile_and_load(text, xla_client.DeviceList((device,)), xla_client.CompileOptions())

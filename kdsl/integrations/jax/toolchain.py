@@ -98,6 +98,8 @@ def compile_tpu(payload: Payload, arrays: Arrays) -> Returned:
 def export_stablehlo(payload: Payload, arrays: Arrays) -> Returned:
     """Export an emitted function as a StableHLO module for the CPU; the module is parsed back and verified.
 
+    payload["x64"] (optional) enables 64-bit types even where no argument has one.
+
     Values: text; bytes (the portable artefact's size); x64; platforms (["cpu"], or ["cpu", "tpu"] where one module
     lowers for both) and, if it does not, tpu_error. `text` is always the module for the CPU alone, whose @main takes
     the array arguments in order and nothing else.
@@ -105,7 +107,8 @@ def export_stablehlo(payload: Payload, arrays: Arrays) -> Returned:
     import jax
     from jax import export
 
-    x64 = any(_is_64_bit(spec["dtype"]) for spec in payload["arguments"] if spec["kind"] == "array")
+    wide = any(_is_64_bit(spec["dtype"]) for spec in payload["arguments"] if spec["kind"] == "array")
+    x64 = wide or bool(payload.get("x64"))  # a function may compute in 64 bits without taking any
     with jax.enable_x64(x64), _blame(payload):
         traced, specs = _traceable(payload)
         jitted = jax.jit(traced, keep_unused=True)  # else @main would lack arguments that no result depends on
