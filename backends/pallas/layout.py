@@ -1,0 +1,108 @@
+"""Which dimension of an array each tile axis is, for every value: two dimensions or more, a reduced axis kept as one.
+
+Layouts are tuples of axis names, None for a dimension of size 1, as in `kdsl.codegen.layout`. What depends on nothing
+but constants, indices and bounds has no layout of its own (LAZY): it is written where it is used, in the layout wanted
+there, so that no mask is ever moved or transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kdsl.codegen.layout import Layout, axes_of
+from kdsl.ir.kernel import Kernel, Op, Region, Value
+from kdsl.ir.ops import is_pointwise
+
+LAZY = None
+SOURCES = ("constant", "argument", "index", "in_bounds")
+
+
+def is_lazy(op: Op, layouts: Mapping[str, Layout | None]) -> bool:
+    """Whether an op's result depends on constants, scalars and indices alone."""
+    if op.name in SOURCES:
+        return True
+    return (is_pointwise(op) or op.name == "broadcast") and all(layouts[v.name] is LAZY for v in op.operands)
+
+
+def assign(kernel: Kernel, loaded: Mapping[str, Layout], rank: int) -> dict[str, Layout | None]:
+    """A layout for every value, by name. `loaded` gives those of loads; `rank` is the least number of dimensions."""
+    assigner = _Assigner(kernel, loaded, rank)
+    assigner.region(kernel.body)
+    return assigner.layouts
+
+
+def padded(layout: Iterable[str | None], rank: int) -> Layout:
+    """The layout with dimensions of size 1 in front, up to the rank."""
+    names = tuple(layout)
+    return (*[None] * (rank - len(names)), *names)
+
+
+def widest(kernel: Kernel, axes: Sequence[str], layouts: Sequence[Layout], rank: int) -> Layout:
+    """The layout of a value over `axes`, computed from operands of those layouts: that of the first of those with the
+    most axes, and what it lacks where another operand has it."""
+    rank = max([rank, *map(len, layouts)])
+    fullest: Layout = max(layouts, key=lambda layout: len(axes_of(layout)), default=())
+    best = padded(fullest, rank)
+    missing = [name for name in axes if name not in best]
+    names = list(best)
+    for name in missing:
+        places = [place for layout in layouts for place, held in enumerate(padded(layout, len(names))) if held == name]
+        free = [place for place, held in enumerate(names) if held is None]
+        wanted = [place for place in places if place in free]
+        if wanted or free:
+            # With nothing to go by, the kernel's own order: later axes are further in.
+            names[(wanted or ([free[-1]] if name == axes[-1] else free))[0]] = name
+        else:
+            names.insert(0, name)
+    return tuple(names)
+
+
+class _Assigner:
+    def __init__(self, kernel: Kernel, loaded: Mapping[str, Layout], rank: int) -> None:
+        self.kernel, self.loaded, self.rank = kernel, loaded, rank
+        self.layouts: dict[str, Layout | None] = {}
+
+    def region(self, region: Region) -> None:
+        for op in region.ops:
+            if op.name == "for":
+                self.loop(op)
+            else:
+                for value in op.results:
+                    self.layouts[value.name] = LAZY if is_lazy(op, self.layouts) else self.result(op, value)
+
+    def loop(self, op: Op) -> None:
+        """A carried value has the layout of what the body yields for it, as far as that does not depend on itself."""
+        (body,) = op.regions
+        for argument, initial in zip(body.arguments, op.operands, strict=True):
+            self.layouts[argument.name] = self.layouts[initial.name]
+        self.region(body)
+        for argument, result, final in zip(body.arguments, op.results, body.ops[-1].operands, strict=True):
+            layout = self.layouts[final.name] or ()
+            axes = self.kernel.tile_axes(argument)
+            self.layouts[argument.name] = self.layouts[result.name] = widest(self.kernel, axes, [layout], self.rank)
+        self.region(body)
+
+    def result(self, op: Op, value: Value) -> Layout:
+        axes = self.kernel.tile_axes(value)
+        if op.name == "load":
+            return self.loaded[value.name]
+        if op.name == "reduce":
+            source = self.of(op.operands[0])
+            return tuple(None if name == op.attributes["axis"] else name for name in source)
+        if op.name == "dot":
+            left, right = (self.of(operand) for operand in op.operands)
+            return tuple(name for name in (*left, *right) if name != op.attributes["axis"])
+        if op.name == "reshape":
+            kept = [name for name in axes_of(self.of(op.operands[0])) if name not in op.attributes["source"]]
+            return padded((*kept, *op.attributes["target"]), self.rank)
+        layouts = [layout for operand in op.operands if (layout := self.layouts[operand.name]) is not LAZY]
+        return widest(self.kernel, axes, layouts, self.rank)
+
+    def of(self, value: Value) -> Layout:
+        """The layout a value is given where its own does not matter."""
+        return natural(self.kernel, value, self.layouts[value.name], self.rank)
+
+
+def natural(kernel: Kernel, value: Value, layout: Layout | None, rank: int) -> Layout:
+    """The value's layout, or for a lazy one the kernel's order of its axes."""
+    return padded(kernel.tile_axes(value), rank) if layout is LAZY else layout
