@@ -11,9 +11,10 @@ from kdsl.diagnostics import Code
 CODES: dict[str, Code] = {
     "K0101": Code(
         "the source of {name} cannot be read",
-        "put the kernel in a file; kdsl reads the text of a function, so code made by exec or typed at a prompt has none",
-        "A kernel is compiled from its syntax tree, with the author's lines kept for every message and in every emitted "
-        "file. A function that was not defined in a readable file has no such text.",
+        "put the kernel in a file; kdsl reads the text of a function, so code made by exec or typed at a prompt "
+        "has none",
+        "A kernel is compiled from its syntax tree, with the author's lines kept for every message and in every "
+        "emitted file. A function that was not defined in a readable file has no such text.",
     ),
     "K0102": Code(
         "a kernel has exactly one grid, at the top level of its body; {name} {problem}",
@@ -23,14 +24,14 @@ CODES: dict[str, Code] = {
     "K0103": Code(
         "{what} has no meaning in a kernel",
         "{instead}",
-        "A kernel body may assign names, store to tensors, loop over tiles, points or compile-time sequences, and branch "
-        "on compile-time conditions. Other Python statements cannot run on a device.",
+        "A kernel body may assign names, store to tensors, loop over tiles, points or compile-time sequences, and "
+        "branch on compile-time conditions. Other Python statements cannot run on a device.",
     ),
     "K0104": Code(
         "this expression has no meaning in a kernel: {what}",
         "use tile operations (`kdsl.exp`, `+`, ...), index variables, and plain Python on values known at compile time",
-        "Expressions on tiles are limited to what every target can do. Everything known when the kernel is compiled may "
-        "use plain Python.",
+        "Expressions on tiles are limited to what every target can do. Everything known when the kernel is "
+        "compiled may use plain Python.",
     ),
     "K0105": Code(
         "{name} is not defined here{why}",
@@ -47,12 +48,12 @@ CODES: dict[str, Code] = {
     "K0107": Code(
         "the tile size {name} is used in an expression",
         "use it only in `Dim.tiles({name})`; if the result shall depend on it, declare it `Const[int]`",
-        "Tile sizes belong to the schedule: each target may choose its own. So that this never changes a result, a Tile "
-        "parameter may not be computed with, stored, or given as an extent.",
+        "Tile sizes belong to the schedule: each target may choose its own. So that this never changes a result, "
+        "a Tile parameter may not be computed with, stored, or given as an extent.",
     ),
     "K0108": Code(
         "{name} has no value",
-        "give the parameter a default, or pass it: `@kdsl.example({name}=...)`",
+        "{instead}",
         "Constants and tile sizes must be known when a kernel is compiled.",
     ),
     "K0109": Code(
@@ -61,7 +62,7 @@ CODES: dict[str, Code] = {
         "A kernel is compiled for given element types, because they decide how values promote and where they round.",
     ),
     "K0110": Code(
-        "{name} is a plain Python function and is given a value that is known only when the kernel runs",
+        "{name} is a plain Python function and is given {argument}, which is known only when the kernel runs",
         "decorate the function with @kdsl.inline to trace its body, or use a kdsl operation",
         "Plain Python functions run while the kernel is compiled, so they can only compute with compile-time values.",
     ),
@@ -71,9 +72,10 @@ CODES: dict[str, Code] = {
         "Expressions on compile-time values run as plain Python. This one raised an exception.",
     ),
     "K0112": Code(
-        "two different dimensions are both named {name}",
-        "give one of the Dim classes another name",
-        "Dimensions are told apart by name in every emitted file.",
+        "two different things are both named {name}",
+        "rename one of them",
+        "Dimensions, dtype variables and parameters are all given by name in examples, calls and emitted files, so no "
+        "two of a kernel may share one; nor may two Dim classes from different modules.",
     ),
     "K0113": Code(
         "{kernel} has no dtype variable or constant named {name}",
@@ -85,6 +87,11 @@ CODES: dict[str, Code] = {
         "write a loop; a kernel cannot recurse",
         "Helpers are copied into the kernel where they are called, so recursion would never end.",
     ),
+    "K0115": Code(
+        "the constant {name} is {value}, which is no {expected}",
+        "give it a value of that type",
+        "A Const parameter decides what a kernel does, so its value has to be one that the annotation names.",
+    ),
     "K0201": Code(
         "dot: {problem}",
         "name the axis with `over=`; both tiles must vary over it, and share no other tile axis",
@@ -93,8 +100,8 @@ CODES: dict[str, Code] = {
     "K0202": Code(
         "{value} does not vary over {axis}",
         "reduce over one of its own axes: {axes}",
-        "A reduction names the axis that it removes. Axes are told apart by their index variable, so two tiles over the "
-        "same dimension have different axes.",
+        "A reduction names the axis that it removes. Axes are told apart by their index variable, so two tiles "
+        "over the same dimension have different axes.",
     ),
     "K0203": Code(
         "{tensor} has {rank} dimensions and is accessed with {given} indices",
@@ -113,7 +120,7 @@ CODES: dict[str, Code] = {
     ),
     "K0206": Code(
         "{operation}: {problem}",
-        "cast the operands with `.to(...)` to types that the operation takes",
+        "give operands of types that it takes, with `.to(...)` where need be",
         "Each operation takes certain kinds of element types; the op table lists them.",
     ),
     "K0207": Code(
@@ -134,12 +141,13 @@ CODES: dict[str, Code] = {
     "K0210": Code(
         "{name} would leave the loop while it varies over {axis}, which ends with the loop",
         "reduce over {axis}, or store the tile inside the loop",
-        "Which lanes of a loop's tile are valid differs from one iteration to the next, so its axis means nothing after "
-        "the loop.",
+        "Which lanes of a loop's tile are valid differs from one iteration to the next, so its axis means nothing "
+        "after the loop.",
     ),
     "K0211": Code(
-        "the condition is known only when the kernel runs",
-        "use `kdsl.where(condition, x, y)`; `if` is for compile-time values (Const parameters)",
+        "the condition {condition} is known only when the kernel runs",
+        "use `kdsl.where(condition, x, y)`, and `&`, `|`, `~` on bool tiles; "
+        "`if`, `and`, `or` and `not` are for compile-time values (Const parameters)",
         "A branch on a tile would have to take both ways at once. `kdsl.where` says so.",
     ),
     "K0212": Code(
@@ -159,13 +167,20 @@ CODES: dict[str, Code] = {
     ),
     "K0215": Code(
         "reshape: {problem}",
-        "reshape whole axes whose numbers of lanes are equal; mask ragged tiles first",
-        "A reshape moves lanes, so it is only legal where every lane is valid, and source and target have as many lanes.",
+        "reshape whole dimensions (`:`) and axes made by `kdsl.axis`, into as many lanes",
+        "A reshape moves lanes, so it is only legal where every lane is valid, and source and target have as many "
+        "lanes. The last tile of a dimension may be ragged, so the axes of `tiles` cannot be reshaped.",
     ),
     "K0216": Code(
         "{name} is already in use as an index variable here",
-        "give the inner loop's variable another name",
-        "An axis is told apart by its index variable, which must be unique while it lives.",
+        "give the inner loop's variable, or what is assigned, another name",
+        "An axis is told apart by its index variable, which must be unique and unchanged while it lives.",
+    ),
+    "K0217": Code(
+        "index {index} is outside dimension {dimension} of {tensor}, which has {extent} elements",
+        "count from 0; for the last element write the dimension minus one, as in `x[N - 1]`",
+        "Indices are places counted from the start; negative ones do not count from the end, because an index "
+        "form such as `i - 1` may become negative by mistake.",
     ),
     "K0301": Code(
         "{target} cannot do this: {problem}",
@@ -208,6 +223,12 @@ CODES: dict[str, Code] = {
         "{instead}",
         "A target maps kernels in one of a few forms, each with conditions. The message says which condition failed.",
     ),
+    "K0309": Code(
+        "the target {target} is not installed",
+        "install a backend for it; `kdsl targets` lists what is installed",
+        "Targets are found among the installed packages, by the entry point group `kdsl.backends`. This name is "
+        "one that kdsl knows, but no installed package provides it.",
+    ),
     "K0401": Code(
         "{path} cannot be loaded: {problem}",
         "give a Python file, a folder of them, or an importable module",
@@ -243,6 +264,17 @@ CODES: dict[str, Code] = {
         "give every size, dtype variable and constant that has no default, and nothing else",
         "An example names sizes, dtypes, constants and tile sizes of the kernel.",
     ),
+    "K0408": Code(
+        "{first} and {second} would both be written to {file}",
+        "build them to different folders: `SRC::KERNEL` picks one, `--out` says where to",
+        "An emitted file is named for its kernel, so that it can be found. Two kernels of one name need two folders.",
+    ),
+    "K0409": Code(
+        "{path} cannot be written: {problem}",
+        "give a file or folder that kdsl may write to",
+        "`--out` names a folder and `--json` a file. Both are made where they do not exist; a manifest that kdsl "
+        "did not write is not overwritten.",
+    ),
     "K0501": Code(
         "{kernel} needs the size {size}",
         "pass it by name",
@@ -256,7 +288,7 @@ CODES: dict[str, Code] = {
     "K0503": Code(
         "{kernel} has no size or tile parameter named {name}",
         "check the spelling against the kernel's signature",
-        "Sizes and tile sizes are passed by name.",
+        "Sizes and tile sizes are passed by name; `kdsl show` lists the `size` and `tile` names of a kernel.",
     ),
     "K0504": Code(
         "{name} = {value} is no valid size",
@@ -276,7 +308,7 @@ CODES: dict[str, Code] = {
     "K0701": Code(
         "this is no IR text: {problem}",
         "see the grammar in kdsl/ir/kir.lark; `kdsl show` prints examples",
-        "IR text is what `kdsl show` prints.",
+        "IR text is what `kdsl show` prints; it can be parsed back into an equal kernel.",
     ),
     "K0702": Code(
         "this IR is malformed: {problem}",

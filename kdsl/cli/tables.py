@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from textwrap import shorten
 
 from rich.table import Table
 from rich.text import Text
 
 from kdsl.equivalence.verdict import Outcome, Verdict
+
+MESSAGE = 400  # characters that are shown; compilers write pages
 
 STYLES = {
     Outcome.BUILT: "cyan",
@@ -37,8 +41,16 @@ def verdict_table(rows: Sequence[Verdict]) -> Table:
 
 
 def _reason(row: Verdict) -> str:
-    place = f"{row.file}:{row.line}" if row.file and row.line else row.file
-    parts = [part for part in (row.code, place, row.message) if part]
+    file = _nearby(row.file) if row.file else None
+    place = f"{file}:{row.line}" if file and row.line else file
+    message = shorten(row.message, MESSAGE, placeholder=" ...") if row.message else None
+    parts = [part for part in (row.code, place, message) if part]
     if row.declared_refusal is not None:
         parts.append("(as declared)" if row.holds else f"(declared {row.declared_refusal})")
     return " ".join(parts)
+
+
+def _nearby(file: str) -> str:
+    """A file below the working folder as the user would name it."""
+    relative = os.path.relpath(file)
+    return file if relative.startswith(os.pardir) else relative

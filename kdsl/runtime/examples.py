@@ -18,8 +18,8 @@ from kdsl.lang.kernel import Kernel as KernelFunction
 class Binding:
     """An example of a kernel: its IR (dtypes and constants bound), and values for what is still free.
 
-    `bindings` are the dtypes and constants by name, `sizes` every size that is not computed, `tiles` the tile sizes that
-    the example chooses, `scalars` values for scalar arguments.
+    `bindings` are the dtypes and constants by name, `sizes` every size that is not computed, `tiles` the tile sizes
+    that the example chooses, `scalars` values for scalar arguments.
     """
 
     kernel: Kernel
@@ -37,8 +37,7 @@ def bind_example(kernel: KernelFunction, example: Example) -> Binding:
     values = dict(example.values)
     # Dtype variables and constants come first: the signature cannot be read without them.
     bindings = {name: value for name, value in values.items() if isinstance(value, type)}
-    constants = signature(kernel, bindings).constants
-    bindings |= {name: values[name] for name in constants if name in values}
+    bindings |= {name: values[name] for name in signature(kernel, values).constants if name in values}
     elaborated = elaborate(kernel, bindings)
     free = {size.name for size in elaborated.sizes if size.value is None}
     tiles = {tile.name for tile in elaborated.tiles}
@@ -49,6 +48,11 @@ def bind_example(kernel: KernelFunction, example: Example) -> Binding:
         parts = [f"{', '.join(sorted(missing))} missing"] if missing else []
         parts += [f"{', '.join(sorted(unknown))} unknown"] if unknown else []
         raise fail("K0407", elaborated.location, kernel=kernel.name, problem="; ".join(parts))
+    for name in free | tiles & values.keys():
+        if not isinstance(values[name], int) or values[name] < (1 if name in tiles else 0):
+            raise fail(
+                "K0407", elaborated.location, kernel=kernel.name, problem=f"{name} = {values[name]!r} is no size"
+            )
 
     def of(names: set[str]) -> dict[str, Any]:
         return {name: values[name] for name in values if name in names}
@@ -56,9 +60,18 @@ def bind_example(kernel: KernelFunction, example: Example) -> Binding:
     return Binding(elaborated, bindings, of(free), of(tiles), of(scalars))
 
 
-def bound_examples(kernel: KernelFunction) -> list[Binding]:
-    """All examples of a kernel, the default first. Raises KdslError K0406 where there is none."""
+def examples_of(kernel: KernelFunction) -> tuple[Example, ...]:
+    """All examples of a kernel as they were given, the default first. Raises KdslError K0406 where there is none."""
     if not kernel.examples:
-        source = read(kernel.function)
-        raise fail("K0406", source.locate(source.definition), kernel=kernel.name)
-    return [bind_example(kernel, example) for example in kernel.examples]
+        raise fail("K0406", read(kernel.function).name_location, kernel=kernel.name)
+    return kernel.examples
+
+
+def bound_examples(kernel: KernelFunction) -> list[Binding]:
+    """All examples of a kernel, bound. Raises KdslError K0406 where there is none, and what `bind_example` raises."""
+    return [bind_example(kernel, example) for example in examples_of(kernel)]
+
+
+def default_example(kernel: KernelFunction) -> Binding:
+    """The first example, bound. Raises as `bound_examples` does."""
+    return bind_example(kernel, examples_of(kernel)[0])

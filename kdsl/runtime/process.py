@@ -33,6 +33,8 @@ class Process:
     @classmethod
     def start(cls, environment: Mapping[str, str]) -> Process:
         folder = Path(tempfile.mkdtemp(prefix="kdsl-worker-"))
+        scratch = folder / "tmp"
+        scratch.mkdir()
         replies, replies_end = os.pipe()
         lifeline_end, lifeline = os.pipe()
         try:
@@ -43,7 +45,8 @@ class Process:
                 stderr=subprocess.STDOUT,
                 bufsize=0,
                 pass_fds=(replies_end, lifeline_end),
-                env={**os.environ, **environment, "PYTHONPATH": _search_path(environment)},
+                # What tools leave in TMPDIR goes with the folder, however the process ends.
+                env={**os.environ, **environment, "PYTHONPATH": _search_path(environment), "TMPDIR": str(scratch)},
                 cwd=folder,
                 start_new_session=True,  # one signal then reaches the tools that it starts
             )

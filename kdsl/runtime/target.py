@@ -19,6 +19,15 @@ from kdsl.ir.kernel import Kernel
 Array = np.ndarray[Any, np.dtype[Any]]
 GROUP = "kdsl.backends"
 
+# The names that have a meaning whether or not the target is installed; a third party's come with its backend.
+KNOWN: Mapping[str, tuple[str, ...]] = {
+    "gpu": ("cuda:80", "cuda:90", "cuda:100", "hip:gfx942", "hip:gfx950"),
+    "tpu": ("v5e", "v6e", "v7x"),
+    "cpu": ("x86",),
+    "trainium": ("trn2", "trn3"),
+    "numpy": (),  # the oracle itself
+}
+
 
 @dataclass(frozen=True)
 class Source:
@@ -41,7 +50,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Report:
-    """What the target's compiler said for one architecture. `figures` are numbers worth showing; `line` is in the source."""
+    """What the target's compiler said for one architecture.
+
+    `figures` are numbers worth showing; `line` is in the emitted source.
+    """
 
     arch: str
     accepted: bool
@@ -103,12 +115,16 @@ class Target(Protocol):
         """
 
 
+def target_names() -> tuple[str, ...]:
+    """The names of all installed targets, in the order gpu, tpu, cpu, trainium, then others. Loads none of them."""
+    order = list(KNOWN)
+    names = {entry.name for entry in importlib.metadata.entry_points(group=GROUP)}
+    return tuple(sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name)))
+
+
 def targets() -> dict[str, Target]:
-    """All installed targets by name, in the order gpu, tpu, cpu, then others."""
-    order = ["gpu", "tpu", "cpu"]
-    entries = importlib.metadata.entry_points(group=GROUP)
-    names = sorted({entry.name for entry in entries}, key=lambda n: (order.index(n) if n in order else 9, n))
-    return {name: find_target(name) for name in names}
+    """All installed targets by name, in that order."""
+    return {name: find_target(name) for name in target_names()}
 
 
 def find_target(name: str) -> Target:
@@ -116,8 +132,7 @@ def find_target(name: str) -> Target:
     for entry in importlib.metadata.entry_points(group=GROUP, name=name):
         target: Target = entry.load()
         return target
-    known = ", ".join(sorted({entry.name for entry in importlib.metadata.entry_points(group=GROUP)}))
-    raise fail("K0403", None, name=name, known=known)
+    raise fail("K0403", None, name=name, known=", ".join(target_names()))
 
 
 def accuracy_of(table: AccuracyTable, op: str, dtype: DType) -> Accuracy:

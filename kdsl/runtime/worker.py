@@ -47,11 +47,15 @@ class WorkerDied(WorkerFailure):
 
 
 class WorkerError(WorkerFailure):
-    """The function raised. `kind` is the exception's type name, `message` its text, `detail` its traceback."""
+    """The function raised. `kind` is the exception's type name, `message` its text, `detail` its traceback.
 
-    def __init__(self, kind: str, message: str, detail: str) -> None:
+    `line` is the exception's own attribute of that name, which tool-chains use for the line in the emitted source.
+    """
+
+    def __init__(self, kind: str, message: str, detail: str, line: int | None = None) -> None:
         super().__init__(message, detail)
         self.kind = kind
+        self.line = line
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ def _answer(folder: Path) -> None:
         exchange.put(folder, "reply", {"values": values}, outputs)
     except (Exception, SystemExit) as error:
         failure = {"kind": type(error).__name__, "message": str(error), "detail": traceback.format_exc()}
-        exchange.put(folder, "reply", {"error": failure}, {})
+        line = getattr(error, "line", None)
+        exchange.put(folder, "reply", {"error": {**failure, "line": line if type(line) is int else None}}, {})
 
 
 if __name__ == "__main__":

@@ -96,6 +96,29 @@ def test_an_exception_arrives_with_its_kind_and_message_and_the_worker_lives_on(
     assert process_id(process) == before
 
 
+@pytest.mark.parametrize(("given", "line"), [(7, 7), (None, None), ("7", None), (True, None)])
+def test_an_exception_that_knows_a_line_hands_it_over(process: Worker, given: object, line: int | None) -> None:
+    with pytest.raises(WorkerError) as caught:
+        process.call(f"{FUNCTIONS}:fail_at", {"line": given})
+    assert (caught.value.kind, caught.value.line) == ("PlacedError", line)
+
+
+def test_an_exception_without_a_line_has_none(process: Worker) -> None:
+    with pytest.raises(WorkerError) as caught:
+        process.call(f"{FUNCTIONS}:fail", {"message": "no such layout"})
+    assert caught.value.line is None
+
+
+def test_temporary_files_of_a_killed_worker_go_with_it(process: Worker) -> None:
+    values = process.call(f"{FUNCTIONS}:leave_files", {}).values
+    left = [Path(path) for path in values["left"]]
+    assert all(path.exists() and path.parent == Path(values["scratch"]) for path in left)
+    os.kill(process_id(process), 9)
+    process.close()
+    assert not any(path.exists() for path in left)
+    assert not Path(values["scratch"]).parent.exists()
+
+
 @pytest.mark.parametrize(
     ("function", "kind"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,23 @@ def process_id(payload: dict[str, Any], arrays: dict[str, Any]) -> Result:
 
 def fail(payload: dict[str, Any], arrays: dict[str, Any]) -> Result:
     raise ValueError(payload["message"])
+
+
+class PlacedError(Exception):
+    def __init__(self, message: str, line: object) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def fail_at(payload: dict[str, Any], arrays: dict[str, Any]) -> Result:
+    raise PlacedError("bad layout", payload["line"])
+
+
+def leave_files(payload: dict[str, Any], arrays: dict[str, Any]) -> Result:
+    """Leave what a tool-chain leaves that is killed: a file and a folder where temporary ones go."""
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        folder = tempfile.mkdtemp()
+    return {"left": [file.name, folder], "scratch": os.environ["TMPDIR"]}, {}
 
 
 def unsendable(payload: dict[str, Any], arrays: dict[str, Any]) -> Result:

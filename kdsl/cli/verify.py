@@ -1,0 +1,56 @@
+"""kdsl verify: emitted source is run and compared with the oracle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from kdsl.cli import screen
+from kdsl.cli.options import ArchOption, JsonOption, SourceArgument, TargetOption, parse_archs, parse_targets
+
+
+def verify(
+    source: SourceArgument,
+    target: TargetOption = "all",
+    arch: ArchOption = "",
+    examples: Annotated[
+        int | None,
+        typer.Option("--examples", min=1, metavar="N", help="Examples to run on each target.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="What the examples are drawn from.")] = 0,
+    json: JsonOption = None,
+) -> None:
+    """Run what is emitted for each target and compare it with the oracle, edges poisoned."""
+    from kdsl.cli.report import reported
+    from kdsl.equivalence.verdict import Outcome, Verdict
+    from kdsl.equivalence.verify import verify as verify_kernel
+    from kdsl.runtime import unexpected
+    from kdsl.runtime.loading import Loaded, load
+    from kdsl.runtime.threads import Progress, in_threads
+
+    with reported(json) as collected:
+        targets = parse_targets(target)
+        archs = parse_archs(arch, targets)
+        kernels = load(source)
+
+        def judged(each: Loaded, say: Progress) -> list[Verdict]:
+            try:
+                return verify_kernel(
+                    each.kernel,
+                    source=each.label,
+                    targets=targets,
+                    archs=archs,
+                    examples=examples,
+                    seed=seed,
+                    progress=say,
+                )
+            except Exception as error:
+                failed = Verdict(kernel=each.label, target="", verdict=Outcome.ERROR, message=unexpected.summary(error))
+                return [replace(failed, target=name) for name in targets]
+
+        with screen.progress() as progress:
+            for rows in in_threads(judged, kernels, progress):
+                collected.rows += rows
+    raise typer.Exit(collected.exit_status())

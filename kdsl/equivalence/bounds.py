@@ -1,0 +1,135 @@
+"""Hard error bounds: how far any conforming implementation on a target may be from the oracle's values.
+
+A kernel is evaluated once, and each value has two arrays: the oracle's own, and an absolute error bound in f64. Errors
+pass through an op by its error rule; what the op itself rounds, on the target and in the oracle, is added. A bound is
+infinite where the value hangs on a comparison that rounding can flip: such an element is undecided. Of an i1 value the
+bound is the distance within which its comparison flips, and 0 where it is decided.
+
+Sources: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 2002, chapters 2 to 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kdsl.equivalence.propagation import propagate
+from kdsl.equivalence.rounding import SLACK
+from kdsl.interpreter.stepped import Program, points, take_arguments, worst
+from kdsl.ir.dtypes import F64
+from kdsl.ir.kernel import Kernel, Op, Region, Value
+from kdsl.ir.meaning import Array
+from kdsl.ir.ops import OPS
+from kdsl.runtime.target import AccuracyTable
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """The oracle's written arrays by name, and for each the absolute error bounds (f64, inf where undecided)."""
+
+    values: dict[str, Array]
+    bounds: dict[str, Array]
+
+
+def hard_bounds(
+    kernel: Kernel, arguments: Mapping[str, Any], accuracy: AccuracyTable, same_casts: bool = True
+) -> Bounded:
+    """Run a bound kernel on the oracle and bound what a target of that accuracy may give instead.
+
+    The bounds hold for any order of summation within an op, and for intermediate arithmetic that keeps more precision
+    than the text says. Casts round exactly: what is the same before is the same after. Without `same_casts` they do
+    not, as where another evaluation of the formula casts other values (weights relative to another maximum).
+
+    Raises KdslError as `interpreter.run` does.
+    """
+    memory, scalars = take_arguments(kernel, arguments, worst)
+    errors = {buffer.name: np.zeros(memory[buffer.name].shape) for buffer in kernel.written}
+    with np.errstate(all="ignore"):
+        for point in points(kernel):
+            BoundedProgram(kernel, memory, scalars, point, errors, accuracy, same_casts).run(kernel.body, [])
+    bounds = {name: array * (1 + SLACK) for name, array in errors.items()}
+    return Bounded({name: memory[name] for name in errors}, bounds)
+
+
+class BoundedProgram(Program):
+    """One program whose values have errors, under names of their own beside the values."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        memory: dict[str, Array],
+        scalars: dict[str, Any],
+        point: dict[str, int],
+        error_memory: dict[str, Array],
+        accuracy: AccuracyTable,
+        same_casts: bool,
+    ) -> None:
+        super().__init__(kernel, memory, scalars, point, worst)
+        self.error_memory, self.accuracy, self.same_casts = error_memory, accuracy, same_casts
+
+    def evaluate(self, op: Op) -> list[Array]:
+        if op.name == "for":
+            both = super().evaluate(_doubled(op))
+            results, errors = both[: len(op.results)], both[len(op.results) :]
+        else:
+            results = super().evaluate(op)
+            errors = propagate(self, op, results)
+        for value, error in zip(op.results, errors, strict=True):
+            self.values[error_of(value).name] = error
+        return results
+
+    def wide(self, op: Op, axes: tuple[str, ...] | None = None) -> list[Array]:
+        """The operands as f64, aligned to the result's axes (or others)."""
+        to = op.result.axes if axes is None else axes
+        return [self.align(self.values[value.name], value.axes, to).astype(np.float64) for value in op.operands]
+
+    def errors(self, op: Op, axes: tuple[str, ...] | None = None) -> list[Array]:
+        """The operands' errors, aligned alike."""
+        to = op.result.axes if axes is None else axes
+        return [self.align(self.values[error_of(value).name], value.axes, to) for value in op.operands]
+
+    def in_f64(self, op: Op, *operands: Array, **attributes: Any) -> Array:
+        """What the op gives of other operands of the same axes, in f64: sums of errors, products of magnitudes."""
+        (result,) = OPS[op.name].evaluate(self, _in_f64(op, attributes), list(operands))  # type: ignore[misc]
+        return result
+
+    @contextmanager
+    def on_errors(self) -> Iterator[None]:
+        """Loads and stores inside go to the errors of the memory's elements."""
+        memory, poison = self.memory, self.poison
+        self.memory, self.poison = self.error_memory, lambda dtype, shape: np.zeros(shape)
+        try:
+            yield
+        finally:
+            self.memory, self.poison = memory, poison
+
+
+def error_of(value: Value) -> Value:
+    """The value that holds a value's errors."""
+    return replace(value, name=f"error of {value.name}", dtype=F64)
+
+
+def _doubled(op: Op) -> Op:
+    """A loop that carries the errors beside the values."""
+    (body,) = op.regions
+    last = body.ops[-1]
+    carried = replace(last, operands=_with_errors(last.operands))
+    region = Region(_with_errors(body.arguments), (*body.ops[:-1], carried))
+    return replace(op, operands=_with_errors(op.operands), results=_with_errors(op.results), regions=(region,))
+
+
+def _with_errors(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    return (*values, *map(error_of, values))
+
+
+def _in_f64(op: Op, attributes: Mapping[str, Any]) -> Op:
+    return replace(
+        op,
+        operands=tuple(replace(value, dtype=F64) for value in op.operands),
+        results=tuple(replace(value, dtype=F64) for value in op.results),
+        attributes={**op.attributes, **attributes},
+    )

@@ -1,0 +1,3 @@
+from tests.runtime.conftest import fake
+
+__all__ = ["fake"]
