@@ -16,7 +16,8 @@ from kdsl.ir.ops import OPS
 
 def number(value: Any, dtype: DType) -> Array:
     """A Python number as an element of that type."""
-    return np.asarray(value).astype(dtype.numpy)
+    with np.errstate(over="ignore"):
+        return np.asarray(value).astype(dtype.numpy)
 
 
 def evaluate(op: Op, operands: Sequence[Array]) -> Array | None:

@@ -163,7 +163,8 @@ def holds_always(kernel: Kernel, bounds: Iterable[Bound]) -> bool:
 def follows(kernel: Kernel, conclusion: Bound, premise: Bound) -> bool:
     """Whether the conclusion provably holds wherever the premise does."""
     return all(
-        any(never_negative(kernel, wanted - given) for given in slacks(premise)) for wanted in slacks(conclusion)
+        never_negative(kernel, wanted) or any(never_negative(kernel, wanted - given) for given in slacks(premise))
+        for wanted in slacks(conclusion)
     )
 
 

@@ -86,11 +86,11 @@ def _bounded(op: Op, bounds: tuple[Bound, ...]) -> Op:
 # -- what a consumer needs -----------------------------------------------------------------------------------------
 
 
-def _edge(kernel: Kernel, op: Op) -> tuple[Bound, ...]:
-    """The bounds that keep lanes from taking part in a reduce or dot, as far as they may fail."""
+def _edge(kernel: Kernel, op: Op, source: Value) -> tuple[Bound, ...]:
+    """The bounds that decide which lanes of an operand take part in a reduce or dot, as far as they may fail."""
     if op.name not in ("reduce", "dot"):
         return ()
-    return simplify(kernel, kernel.axis(op.attributes["axis"]).bounds)
+    return simplify(kernel, axis_bounds(kernel, kernel.decided_along(op.attributes["axis"], source.axes)))
 
 
 def _neutral(op: Op, dtype: DType) -> Any:
@@ -119,8 +119,10 @@ def _with_fills(kernel: Kernel) -> Kernel:
     definitions = {value.name: op for op in walk(kernel.body) for value in op.results}
     fills: dict[str, Any] = {}
     for op in walk(kernel.body):
-        bounds = _edge(kernel, op)
-        for source in op.operands if bounds else ():
+        for source in op.operands:
+            bounds = _edge(kernel, op, source)
+            if not bounds:
+                continue
             wanted = number(_neutral(op, source.dtype), source.dtype)
             free = [load for load in _loads_behind(source, definitions) if load.result.name not in fills]
             for fill in (_neutral(op, source.dtype), *_OTHER_FILLS) if free else ():
@@ -180,17 +182,19 @@ class _Masker(Rewriter):
         self.padding = Padding(kernel)
 
     def visit(self, op: Op) -> Sequence[Op]:
-        bounds = _edge(self.kernel, op)
-        if not bounds:
-            return [op]
-        if op.attributes.get("combine") in ("argmax", "argmin") and not _is_prefix(op.attributes["axis"], bounds):
-            return self.search(op, bounds)
+        if op.attributes.get("combine") in ("argmax", "argmin"):
+            bounds = _edge(self.kernel, op, op.operands[0])
+            if not _is_prefix(op.attributes["axis"], bounds):
+                return self.search(op, bounds)
         added: list[Op] = []
-        operands = [self.masked(op, source, bounds, added) for source in op.operands]
+        operands = [self.masked(op, source, added) for source in op.operands]
         return [*added, replace(op, operands=tuple(operands))]
 
-    def masked(self, op: Op, source: Value, bounds: tuple[Bound, ...], added: list[Op]) -> Value:
-        """The operand with lanes outside the bounds neutral; the ops that make it so are added."""
+    def masked(self, op: Op, source: Value, added: list[Op]) -> Value:
+        """The operand with lanes that take no part neutral; the ops that make it so are added."""
+        bounds = _edge(self.kernel, op, source)
+        if not bounds:
+            return source
         neutral = _neutral(op, source.dtype)
         held = self.padding.constant(source.name, bounds)
         if held is not None and same_bits(held, number(neutral, source.dtype)):
@@ -214,7 +218,7 @@ class _Masker(Rewriter):
             added.append(self.make(op, name, operands, hint, dtype, **attributes))
             return added[-1].result
 
-        lanes = self.masked(op, source, bounds, added)
+        lanes = self.masked(op, source, added)
         extreme = add("reduce", (lanes,), "extreme", axis=axis, combine=combine)
         found = add("eq", (lanes, extreme), "found")
         if source.dtype.is_float:

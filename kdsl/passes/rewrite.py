@@ -40,8 +40,9 @@ class Rewriter:
         return replace(region, ops=tuple(ops))
 
     def fresh(self, hint: str) -> str:
-        """A value name that the kernel does not have: the hint, or the hint with a number."""
+        """A value name that the kernel does not have: the hint, or the hint with another number."""
         name, count = hint, 0
+        hint = hint.split(".")[0]
         while name in self._taken:
             count += 1
             name = f"{hint}.{count}"

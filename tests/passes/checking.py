@@ -49,7 +49,7 @@ def bits(array: Array) -> bytes:
 
 
 def assert_same_results(before: Kernel, after: Kernel, arguments: Mapping[str, Any], poison: Poison = worst) -> None:
-    """Both kernels, bound, leave the same bits in every written buffer. Outputs must be given: none starts as poison."""
+    """Both kernels, bound, leave the same bits in every written buffer. Outputs must be given, else they are poison."""
     expected, got = run(before, arguments, poison), run(after, arguments, poison)
     for name, array in expected.items():
         if bits(array) != bits(got[name]):
