@@ -227,9 +227,11 @@ def _reshape(kernel: Kernel, op: Op) -> tuple[Type, ...]:
 
 
 def _extent(kernel: Kernel, axes: Sequence[str]) -> Expr:
+    """How many lanes the axes have together; computed sizes are what they are computed from."""
+    computed = {size.name: size.value for size in kernel.sizes if size.value is not None}
     extent = Expr((((), 1),))
     for name in axes:
-        extent = extent * kernel.axis(name).extent
+        extent = extent * kernel.axis(name).extent.substitute(computed)
     return extent
 
 

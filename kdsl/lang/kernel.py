@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+
+from kdsl.diagnostics import fail
 
 if TYPE_CHECKING:
     from kdsl.ir.kernel import Kernel as IRKernel
@@ -30,9 +33,12 @@ class Kernel:
     """A kernel: the function as written, its examples, and what it declares to be refused by which target.
 
     Called with arrays, it runs on the oracle, allocates its outputs and returns them. `elaborate` gives its IR.
+    Raises KdslError K0101 for what is no function.
     """
 
     def __init__(self, function: Callable[..., None], refuses: Mapping[str, str]) -> None:
+        if not inspect.isfunction(function):
+            raise fail("K0101", None, name=repr(function))
         self.function = function
         self.name = function.__name__
         self.refuses = dict(refuses)
@@ -74,7 +80,7 @@ def kernel(
 
 
 def example(**values: Any) -> Callable[[F], F]:
-    """Sizes, dtypes and constants that build, check, verify and bench use when told nothing; the first is the default."""
+    """Sizes, dtypes and constants that the tools use when told nothing; the first example is the default."""
 
     def attach(function: F) -> F:
         if isinstance(function, Kernel):

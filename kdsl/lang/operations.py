@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from kdsl.lang.dims import AxisLike, Index, Operand, OutsideKernelError, Size, TileValue
+from kdsl.lang.dims import Size
 from kdsl.lang.dtypes import DType
+from kdsl.lang.tiles import AxisLike, Index, Operand, OutsideKernelError, TileValue
 
 
 def zeros(axes: Sequence[AxisLike], dtype: type[DType]) -> TileValue:
@@ -156,8 +157,8 @@ def argmin(x: TileValue, over: AxisLike) -> TileValue:
 def dot(x: TileValue, y: TileValue, over: AxisLike | None = None, precision: Literal["ieee"] = "ieee") -> TileValue:
     """The sum of products over one axis of both; left out, it is the one tile axis that they share.
 
-    Accumulates in f32 (i32 for integers, 64 bits for 64-bit operands), and that is the result's dtype. "ieee" multiplies
-    f32 operands in full.
+    Accumulates in f32 (i32 for integers, 64 bits for 64-bit operands), and that is the result's dtype. "ieee"
+    multiplies f32 operands in full.
     """
     raise OutsideKernelError("kdsl.dot")
 

@@ -1,12 +1,13 @@
 """The Python front end: a function decorated with `@kdsl.kernel` becomes IR.
 
-The function is never run. Its syntax tree is interpreted: what is known when the kernel is compiled is computed as plain
-Python, what is not becomes an op. `trace.py` has the statements, `expressions.py` the expressions, `intrinsics.py` one
-entry for each operation of the language.
+The function is never run. Its syntax tree is interpreted: what is known when the kernel is compiled is computed as
+plain Python, what is not becomes an op. `trace.py` has the statements, `loops.py` the loops, `expressions.py` the
+expressions, `accesses.py` loads and stores, `calls.py` calls, `intrinsics.py` one entry for each operation.
 """
 
 from __future__ import annotations
 
+import ast
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -24,8 +25,13 @@ from kdsl.lang.kernel import Kernel as KernelFunction
 def _hints(kernel: KernelFunction, source: Source) -> dict[str, Any]:
     try:
         return typing.get_type_hints(kernel.function, globalns=source.globals, include_extras=True)
-    except (NameError, TypeError, AttributeError, SyntaxError) as error:
-        raise fail("K0106", source.locate(source.definition), name=kernel.name, problem=str(error)) from None
+    except (Exception, SystemExit) as error:  # annotations are expressions, which may raise anything
+        location = source.name_location
+        if isinstance(error, NameError):
+            for node in ast.walk(source.definition.args):
+                if isinstance(node, ast.Name) and node.id == error.name:
+                    location = source.locate(node)
+        raise fail("K0106", location, name=kernel.name, problem=str(error)) from None
 
 
 def signature(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Signature:
@@ -37,21 +43,21 @@ def signature(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Signature:
 def tensor_annotations(kernel: KernelFunction) -> dict[str, tuple[Role, type[DType]]]:
     """The role and the dtype (possibly a variable) of each tensor parameter, which needs no bindings."""
     hints = _hints(kernel, read(kernel.function))
-    return {
-        name: (ROLES[typing.get_origin(hint)], typing.get_args(hint)[-1])
-        for name, hint in hints.items()
-        if typing.get_origin(hint) in ROLES
-    }
+    annotations = {}
+    for name, hint in hints.items():
+        parts = typing.get_args(hint)
+        if typing.get_origin(hint) in ROLES and parts and isinstance(parts[-1], type):
+            annotations[name] = ROLES[typing.get_origin(hint)], parts[-1]
+    return annotations
 
 
 def elaborate(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Kernel:
-    """The IR of a kernel, verified. `bindings` gives dtype variables (kdsl dtypes) and Const parameters by name."""
+    """The IR of a kernel, verified. `bindings` gives dtype variables (kdsl dtypes) and Const parameters by name.
+
+    Raises KdslError, and nothing else, for whatever the function says wrong.
+    """
     read_signature = signature(kernel, bindings)
-    unknown = bindings.keys() - read_signature.constants.keys() - read_signature.variables.keys()
     source = read_signature.source
-    location = source.locate(source.definition)
-    for name in sorted(unknown):
-        raise fail("K0113", location, kernel=kernel.name, name=name)
     empty = Kernel(
         kernel.name,
         tuple(read_signature.parameters),
@@ -60,7 +66,14 @@ def elaborate(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Kernel:
         (),
         (),
         Region(),
-        location,
+        source.name_location,
         (kernel.function.__doc__ or "").strip(),
     )
-    return verify(trace(read_signature, empty))
+    try:
+        traced = trace(read_signature, empty)
+    except RecursionError:
+        raise fail("K0104", source.name_location, what="it is nested too deep") from None
+    # Dtype variables may also occur in the body alone, so this is known only now.
+    for name in sorted(bindings.keys() - read_signature.constants.keys() - read_signature.variables.keys()):
+        raise fail("K0113", source.name_location, kernel=kernel.name, name=name)
+    return verify(traced)

@@ -5,7 +5,7 @@ IndexVariable   the target of a grid or a loop
 TensorRef       a tensor argument
 TileSize        a Tile parameter, which may only go into `tiles(...)`
 TilesOf, GridOf what `Dim.tiles(...)` and `kdsl.grid(...)` give
-Gone            a name whose loop has ended, kept for a better message
+Gone            a name that has lost its meaning, kept for a better message
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kdsl.diagnostics import Location
-from kdsl.ir.expr import Expr, symbol
-from kdsl.ir.kernel import Buffer, Value
-from kdsl.lang.dims import Dim
+from kdsl.ir.expr import Expr, symbol, wrap
+from kdsl.ir.kernel import Buffer, Scalar, Value
+from kdsl.lang.dims import Dim, Integer
+from kdsl.lang.dtypes import DType
 
 
 @dataclass(frozen=True)
@@ -62,33 +62,73 @@ class GridOf:
     """The arguments of `kdsl.grid`."""
 
     axes: tuple[Any, ...]
-    location: Location
 
 
 @dataclass(frozen=True)
 class Gone:
-    """A name that had a meaning only inside a loop."""
+    """A name that had a meaning only inside a loop, or only outside it."""
 
     reason: str
 
 
 def is_dim(thing: Any) -> bool:
-    return isinstance(thing, type) and issubclass(thing, Dim)
+    return isinstance(thing, type) and issubclass(thing, Dim) and thing is not Dim
 
 
 def is_traced(thing: Any) -> bool:
     """Whether it is known only when the kernel runs, so that plain Python cannot compute with it."""
-    return isinstance(thing, Value | Expr | IndexVariable | TensorRef | TileSize | TilesOf) or is_dim(thing)
+    traced = Value | Expr | Integer | IndexVariable | TensorRef | TileSize | TilesOf | GridOf | Scalar
+    return isinstance(thing, traced) or is_dim(thing)
+
+
+def holds_traced(thing: Any) -> bool:
+    """Whether it, or something in it, is known only when the kernel runs."""
+    if isinstance(thing, dict):
+        return any(map(holds_traced, thing.values()))
+    return any(map(holds_traced, thing)) if isinstance(thing, tuple | list | set) else is_traced(thing)
 
 
 def form_of(thing: Any) -> Expr | None:
     """The integer expression that a thing is, if it is one."""
-    if isinstance(thing, IndexVariable):
+    if isinstance(thing, IndexVariable | Integer):
         return thing.form
     if is_dim(thing):
         return symbol(thing.__name__)
-    if isinstance(thing, bool):
-        return None
-    if isinstance(thing, int):
-        return Expr((((), thing),)) if thing else Expr(())
+    if isinstance(thing, int) and not isinstance(thing, bool):
+        return wrap(thing)
     return thing if isinstance(thing, Expr) else None
+
+
+def describe(thing: Any) -> str:
+    """What a thing is, in the language's words: never the name of an IR value, which the author did not write."""
+    if isinstance(thing, Value):
+        return f"{_article(thing.dtype.name)} {'tile' if thing.axes else 'value'}"
+    for kind, words in _WORDS.items():
+        if isinstance(thing, kind):
+            return words.format(name=getattr(thing, "name", ""))
+    if isinstance(thing, TensorRef):
+        return f"the tensor {thing.buffer.name}"
+    if is_dim(thing):
+        return f"the dimension {thing.__name__}"
+    if isinstance(thing, type) and issubclass(thing, DType):
+        return f"the dtype {thing.__name__}"
+    if callable(thing):
+        return f"the function {getattr(thing, '__name__', '')}".rstrip()
+    if isinstance(thing, tuple | list | dict | set):
+        return f"a {type(thing).__name__} of {len(thing)}"
+    return thing if isinstance(thing, str) and not thing else repr(thing)[:60]
+
+
+_WORDS: dict[Any, str] = {
+    IndexVariable: "the index variable {name}",
+    TileSize: "the tile size {name}",
+    Scalar: "the scalar {name}",
+    TilesOf: "a series of tiles",
+    GridOf: "a grid",
+    Expr | Integer: "an integer of sizes or indices",
+    Gone: "nothing any more",
+}
+
+
+def _article(word: str) -> str:
+    return f"an {word}" if word[0] in "aefi" else f"a {word}"

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kdsl
+from kdsl import Out, Tensor, Tile, f32, i32, u8
+from kdsl.equivalence.inputs import draw_inputs
+from kdsl.equivalence.logits import logits
+from kdsl.interpreter import run
+from kdsl.ir.kernel import Kernel, bind
+from kdsl.runtime.examples import bound_examples
+from tests.equivalence.examples import SMALL, scaled
+
+
+class N(kdsl.Dim): ...
+
+
+@kdsl.kernel
+@kdsl.example(N=500)
+def integers(x: Tensor[N, i32], y: Tensor[N, u8], out: Out[N, i32], *, BN: Tile = 64) -> None:
+    for n in kdsl.grid(N.tiles(BN)):
+        out[n] = x[n] + y[n].to(i32)
+
+
+@kdsl.kernel
+@kdsl.example(N=500)
+def gated(x: Tensor[N, f32], gate: Tensor[N, f32], out: Out[N, f32], *, BN: Tile = 64) -> None:
+    for n in kdsl.grid(N.tiles(BN)):
+        out[n] = x[n] * kdsl.exp(-gate[n])
+
+
+def bound(kernel: kdsl.Kernel) -> Kernel:
+    example = bound_examples(kernel)[0]
+    return bind(example.kernel, example.sizes, example.tiles)
+
+
+def test_equal_seeds_give_equal_inputs_and_others_do_not() -> None:
+    kernel = bound(SMALL["vector_add"])
+    first, again, other = (draw_inputs(kernel, "generic", (seed,))["x"] for seed in (1, 1, 2))
+    assert first.tobytes() == again.tobytes() != other.tobytes()
+
+
+def test_exact_inputs_are_small_integers_of_every_size_and_never_zero() -> None:
+    arguments = draw_inputs(bound(integers), "exact", (0,))
+    assert set(arguments["x"]) == {-4, -3, -2, -1, 1, 2, 3, 4}
+    assert set(arguments["y"]) == {1, 2, 3, 4}
+
+
+def test_outputs_are_not_drawn_and_the_rest_has_the_kernels_dtypes_and_shapes() -> None:
+    kernel = bound(SMALL["matmul"])
+    arguments = draw_inputs(kernel, "generic", (0,))
+    assert {name: (array.shape, array.dtype) for name, array in arguments.items()} == {
+        "a": ((20, 70), np.float32),
+        "b": ((70, 33), np.float32),
+        "bias": ((33,), np.float32),
+    }
+
+
+def test_a_scalar_is_the_examples_or_the_nearest_power_of_two_where_it_must_be_exact() -> None:
+    kernel = bound(scaled)
+    assert draw_inputs(kernel, "generic", (0,), {"scale": 0.3})["scale"] == 0.3
+    assert draw_inputs(kernel, "exact", (0,), {"scale": 0.3})["scale"] == 0.25
+    assert draw_inputs(kernel, "exact", (0,), {"scale": -0.3})["scale"] == -0.25
+    assert isinstance(draw_inputs(kernel, "generic", (0,))["scale"], float)
+
+
+def test_only_what_an_exponential_sees_is_a_logit() -> None:
+    assert set(logits(bound(SMALL["attention"]))) == {"q", "k"}
+    assert set(logits(bound(SMALL["softmax"]))) == {"x"}
+    assert set(logits(bound(gated))) == {"gate"}
+    assert logits(bound(SMALL["matmul"])) == {}
+
+
+@pytest.mark.parametrize("name", ["softmax", "attention"])
+def test_exact_logits_make_a_softmax_count_many_equal_lanes(name: str) -> None:
+    kernel = bound(SMALL[name])
+    arguments = draw_inputs(kernel, "exact", (0,), {"scale": 0.25})
+    (array,) = run(kernel, arguments).values()
+    if name == "softmax":
+        counts = np.round(1 / array.max(axis=1))
+        assert (counts > 15).all()
+        assert set(np.unique(array)) == {0, *(np.float32(1) / counts.astype(np.float32))}
+    else:
+        # The last query sees all keys: its weights are 1 / count, and the values are integers.
+        assert len(np.unique(array[0, 0, -1])) > 5
