@@ -94,7 +94,9 @@ class BoundedProgram(Program):
 
     def in_f64(self, op: Op, *operands: Array, **attributes: Any) -> Array:
         """What the op gives of other operands of the same axes, in f64: sums of errors, products of magnitudes."""
-        (result,) = OPS[op.name].evaluate(self, _in_f64(op, attributes), list(operands))  # type: ignore[misc]
+        evaluate = OPS[op.name].evaluate
+        assert evaluate is not None, op.name
+        (result,) = evaluate(self, _in_f64(op, attributes), list(operands))
         return result
 
     @contextmanager

@@ -16,15 +16,15 @@ FLOATS = (dtypes.f32, dtypes.bf16)
 _ALL_FLOATS = (dtypes.f16, dtypes.bf16, dtypes.f32, dtypes.f64)
 
 
-def draw_trials(kernel: Kernel, count: int, seed: int, authors: int) -> list[Binding]:
-    """`count` bound examples: the first `authors` of the author's, then drawn ones, whose constants, scalars and tile
-    sizes are those of the author's examples in turn.
+def draw_trials(kernel: Kernel, count: int, seed: int, authors: int | None = None) -> list[Binding]:
+    """`count` bound examples: the first `authors` (default: all) of the author's, then drawn ones, whose constants,
+    scalars and tile sizes are those of the author's examples in turn.
 
     A float dtype variable is drawn from f32 and bf16, unless the kernel does not elaborate for those. Raises KdslError
     K0406 where there is no example, and what elaboration raises.
     """
     given = bound_examples(kernel)
-    trials = given[: min(authors, count)]
+    trials = given[:authors][:count]
     sizes = draw_sizes([bound.kernel for bound in given], given[0].sizes, seed, count - len(trials))
     variants: dict[tuple[int, int], Binding] = {}
     for place, chosen in enumerate(sizes):

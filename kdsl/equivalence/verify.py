@@ -27,7 +27,6 @@ from kdsl.runtime.unexpected import summary
 
 Progress = Callable[[str], None]
 ORACLE_EXAMPLES, TARGET_EXAMPLES = 30, 6
-AUTHORS = 1000  # all of the author's examples, which are few
 
 
 def verify(
@@ -135,7 +134,7 @@ def _refusal(error: KdslError) -> dict[str, Any]:
 
 def _judge_oracle(session: _Session, target: str, findings: _Findings) -> None:
     count = session.count(ORACLE_EXAMPLES)
-    trials = draw_trials(session.kernel, count, session.seed, AUTHORS)
+    trials = draw_trials(session.kernel, count, session.seed)
     for place, trial in enumerate(trials):
         session.progress(f"{session.label}: numpy: example {place + 1} of {len(trials)}")
         # Examples and dtypes take turns with a period of 4; each meets each kind.

@@ -13,7 +13,8 @@ from kdsl.ir.dtypes import DType, holds_number
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Bound, Buffer, Kernel, Op, Region, Scalar
 from kdsl.ir.meaning import Array
-from kdsl.ir.ops import OPS, axis_bounds
+from kdsl.ir.ops import OPS
+from kdsl.ir.type_rules import axis_bounds
 
 Poison = Callable[[DType, tuple[int, ...]], Array]
 

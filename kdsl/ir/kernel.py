@@ -282,7 +282,9 @@ def size_values(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
             try:
                 values[size.name] = int(size.value.evaluate({**given, **values}))
             except ZeroDivisionError:
-                raise fail("K0504", kernel.location, name=size.name, value=f"{size.value} (a division by zero)") from None
+                raise fail(
+                    "K0504", kernel.location, name=size.name, value=f"{size.value} (a division by zero)"
+                ) from None
         elif size.name in given:
             values[size.name] = int(given[size.name])
         else:

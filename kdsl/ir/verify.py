@@ -13,7 +13,8 @@ from typing import Any
 from kdsl.diagnostics import Location
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Bound, Buffer, Kernel, Op, Region, Value
-from kdsl.ir.ops import OPS, RESERVED, AttributeKind, OpTypeError
+from kdsl.ir.ops import OPS, RESERVED, AttributeKind
+from kdsl.ir.type_rules import OpTypeError
 
 
 class IRError(Exception):

@@ -51,7 +51,8 @@ from kdsl.ir.dtypes import BOOL, I32, DType
 from kdsl.ir.expr import symbol
 from kdsl.ir.kernel import Bound, Kernel, Op, Value, walk
 from kdsl.ir.meaning import identity
-from kdsl.ir.ops import axis_bounds, form_axes, is_pointwise
+from kdsl.ir.ops import is_pointwise
+from kdsl.ir.type_rules import axis_bounds, form_axes
 from kdsl.passes.rewrite import Rewriter, map_ops, retype
 
 

@@ -20,7 +20,8 @@ from kdsl.ir.dtypes import BOOL, DTYPES, F32, I32, I64, DType
 from kdsl.ir.expr import Expr, cdiv, function, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Buffer, Kernel, Op, Region, Scalar, Size, TileParameter, Value, whole
 from kdsl.ir.meaning import COMBINES
-from kdsl.ir.ops import OPS, OpTypeError
+from kdsl.ir.ops import OPS
+from kdsl.ir.type_rules import OpTypeError
 from kdsl.ir.verify import verify
 
 POINTWISE = [name for name, spec in OPS.items() if spec.pointwise is not None and name != "select"]

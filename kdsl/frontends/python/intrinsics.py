@@ -14,7 +14,7 @@ from kdsl.frontends.python.values import GridOf, IndexVariable, form_of
 from kdsl.ir.dtypes import BF16, BOOL, F16, F32, I32
 from kdsl.ir.expr import symbol, wrap
 from kdsl.ir.kernel import Axis, Value
-from kdsl.ir.ops import OpTypeError
+from kdsl.ir.type_rules import OpTypeError
 from kdsl.lang import dims, operations
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from kdsl.ir.builder import Builder
 from kdsl.ir.dtypes import BOOL, F32, I32, I64, DType, holds_number, promote
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Scalar, Value
-from kdsl.ir.ops import OPS, OpTypeError
+from kdsl.ir.ops import OPS
+from kdsl.ir.type_rules import OpTypeError
 
 
 def is_operand(thing: Any) -> bool:
