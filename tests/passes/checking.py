@@ -1,45 +1,16 @@
-"""What the tests of passes share: poisons, and the check that two kernels give the same bits."""
+"""What the tests of passes share: the check that two kernels give the same bits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from kdsl.interpreter import run
-from kdsl.interpreter.stepped import worst
-from kdsl.ir.dtypes import DType
+from kdsl.interpreter.stepped import Poison, worst
 from kdsl.ir.kernel import Kernel
 from kdsl.ir.meaning import Array
-
-Poison = Callable[[DType, tuple[int, ...]], Array]
-
-
-def constant_poison(value: float) -> Poison:
-    """Floats hold the value, everything else the default poison."""
-
-    def poison(dtype: DType, shape: tuple[int, ...]) -> Array:
-        return np.full(shape, value).astype(dtype.numpy) if dtype.is_float else worst(dtype, shape)
-
-    return poison
-
-
-def garbage(dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Random bytes; bools stay bools."""
-    size = int(np.prod(shape))
-    random = np.random.default_rng(size).integers(0, 256, size * dtype.numpy.itemsize, dtype=np.uint8)
-    if dtype.kind == "bool":
-        random %= 2
-    return random.view(dtype.numpy).reshape(shape)
-
-
-POISONS: dict[str, Poison] = {
-    "nan": worst,
-    "inf": constant_poison(np.inf),
-    "huge": constant_poison(-3e38),
-    "garbage": garbage,
-}
 
 
 def bits(array: Array) -> bytes:

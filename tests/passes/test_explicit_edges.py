@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kdsl.equivalence.poisons import POISONS
 from kdsl.ir.dtypes import DTYPES
 from kdsl.ir.kernel import Kernel, bind, walk
 from kdsl.ir.text import parse_kernel
 from kdsl.ir.verify import verify
 from kdsl.passes import run_passes
 from tests.ir.strategies import Case, kernels
-from tests.passes.checking import POISONS, assert_same_results
+from tests.passes.checking import assert_same_results
 
 HEAD = """
 kernel rows(x: in f32[M, N], w: in f32[M, N], y: out f32[M, N], total: out f32[M], best: out i32[M]) {

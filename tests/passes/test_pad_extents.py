@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdsl.diagnostics import KdslError
+from kdsl.equivalence.poisons import POISONS
 from kdsl.ir.kernel import bind, walk
 from kdsl.ir.text import parse_kernel
 from kdsl.passes import run_passes
-from tests.passes.checking import POISONS, assert_same_results
+from tests.passes.checking import assert_same_results
 
 KERNEL = """
 kernel attend(q: in f32[M, D], k: in f32[N, D], s: out f32[M, N], t: out f32[M], best: out i32[M]) {
