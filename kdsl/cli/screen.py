@@ -50,12 +50,25 @@ def show_diagnostic(rendered: str) -> None:
 def progress() -> Iterator[Callable[[str], None]]:
     """A function that says what is being done now."""
     if not sys.stderr.isatty():
-        yield say
+        yield _say_stages()
         return
     from rich.markup import escape
 
     with _stderr().status("") as status:
         yield lambda text: status.update(escape(text))
+
+
+def _say_stages() -> Callable[[str], None]:
+    """Says each stage once: a log wants no line for each of its examples, which a moving line would count."""
+    said: set[str] = set()
+
+    def say_stage(text: str) -> None:
+        stage, _, _ = text.partition(": example ")
+        if stage not in said:
+            said.add(stage)
+            say(stage)
+
+    return say_stage
 
 
 def show_table(table: Table) -> None:
