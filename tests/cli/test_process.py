@@ -93,6 +93,8 @@ def test_an_interrupted_build_is_status_130_and_leaves_what_was_there(fake: Path
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A test run in the background of a shell inherits an ignored SIGINT, and Python then leaves it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 20
     while not started.exists() and time.monotonic() < deadline:
