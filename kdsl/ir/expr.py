@@ -91,6 +91,19 @@ class Expr:
         return coefficient if not monomial and not rest else None
 
     @cached_property
+    def affine(self) -> tuple[int, dict[str, int]] | None:
+        """Its constant and the coefficients of its symbols, or None when it is no sum of such terms."""
+        constant, coefficients = 0, {}
+        for monomial, coefficient in self.terms:
+            if not monomial:
+                constant = coefficient
+            elif len(monomial) == 1 and isinstance(monomial[0], Symbol):
+                coefficients[monomial[0].name] = coefficient
+            else:
+                return None
+        return constant, coefficients
+
+    @cached_property
     def symbols(self) -> frozenset[str]:
         """Names of all symbols in it, also inside functions."""
         names: set[str] = set()

@@ -7,7 +7,7 @@ value does not change along it. Ops are total: a lane that means nothing compute
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from kdsl.ir.dtypes import BF16, BOOL, F16, I32, DType
 from kdsl.ir.expr import Expr
-from kdsl.ir.kernel import Bound, Kernel, Op, Region
+from kdsl.ir.kernel import Bound, Kernel, Op
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,6 +39,13 @@ class Frame(Protocol):
     def valid(self, of: Sequence[str], axes: Sequence[str]) -> Array:
         """Where the lanes of the axes `of` are valid, as a bool array over axes."""
 
+    def active(self, axes: Sequence[str]) -> Array:
+        """Which programs run at all, as a bool array over axes: where any along the other axes does."""
+
+    @property
+    def points(self) -> Mapping[str, range]:
+        """The points of each axis that the frame holds."""
+
     def size(self, axis: str) -> int:
         """How many points of the axis the frame holds."""
 
@@ -48,8 +55,8 @@ class Frame(Protocol):
     def fault(self, op: Op, message: str) -> Exception:
         """The error for a memory access that no bound allows."""
 
-    def iterate(self, axis: str, region: Region, carried: list[Array]) -> list[Array]:
-        """Run the region for each point of a loop axis."""
+    def iterate(self, op: Op, initial: Sequence[Array]) -> list[Array]:
+        """Run a loop's region for each point of its axis in order, from initial values; gives its results."""
 
 
 Evaluate = Callable[[Frame, Op, list[Array]], list[Array]]
@@ -228,7 +235,7 @@ def reduce(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     array = frame.align(operands[0], source.axes, axes)
     valid = frame.valid(frame.kernel.decided_along(axis, source.axes), axes)
     neutral = np.asarray(identity(name, source.dtype)).astype(source.dtype.numpy)
-    lanes = np.where(valid, array, neutral)
+    lanes = array if valid.all() else np.where(valid, array, neutral)
     lanes = np.broadcast_to(lanes, (*lanes.shape[:place], frame.size(axis), *lanes.shape[place + 1 :]))
     # One layout for every sum: NumPy's pairwise order, and so the last bit, depends on the stride.
     lanes = np.ascontiguousarray(np.moveaxis(lanes, place, -1))
@@ -258,8 +265,9 @@ def dot(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     left = [name for name in kernel.tile_axes(op.operands[0]) if name != axis]
     right = [name for name in kernel.tile_axes(op.operands[1]) if name != axis]
     dtype = op.result.dtype.numpy
-    first = _operand(frame, op, operands, 0, (*outer, *left, axis)).astype(dtype)
-    second = _operand(frame, op, operands, 1, (*outer, axis, *right)).astype(dtype)
+    # One layout for every product: BLAS sums in another order where a matrix is stored transposed.
+    first = np.ascontiguousarray(_operand(frame, op, operands, 0, (*outer, *left, axis)), dtype)
+    second = np.ascontiguousarray(_operand(frame, op, operands, 1, (*outer, axis, *right)), dtype)
     rows, columns = first.shape[len(outer) : -1], second.shape[len(outer) + 1 :]
     batch = first.shape[: len(outer)], second.shape[: len(outer)]
     product = np.matmul(
@@ -276,7 +284,7 @@ def _operand(frame: Frame, op: Op, operands: list[Array], which: int, layout: Se
     own, axes = op.operands[which].axes, frame.kernel.order(layout)
     array = frame.align(operands[which], own, axes)
     valid = frame.valid(frame.kernel.decided_along(op.attributes["axis"], own), axes)
-    array = np.where(valid, array, np.zeros((), array.dtype))
+    array = array if valid.all() else np.where(valid, array, np.zeros((), array.dtype))
     sizes = [
         frame.size(name) if frame.kernel.axis(name).kind == "tile" else array.shape[place]
         for place, name in enumerate(axes)
@@ -295,70 +303,8 @@ def reshape(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     return [np.transpose(array, [(*kept, *target).index(name) for name in kernel.order((*kept, *target))])]
 
 
-# -- memory --------------------------------------------------------------------------------------------------------
-
-
-def load(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    axes, dtype = op.result.axes, op.result.dtype
-    inside, valid = frame.holds(op.attributes.get("bounds", ()), axes), frame.valid(axes, axes)
-    places, touched = _places(frame, op, axes, inside & valid)
-    poison = frame.poison(dtype, touched.shape)
-    fill = op.attributes.get("fill")
-    outside = poison if fill is None else number(fill, dtype)
-    buffer = frame.memory[op.attributes["buffer"]]
-    # An empty tensor has no element to stand in for the lanes outside.
-    read = buffer[places] if buffer.size else poison
-    return [np.where(touched, read, np.where(valid, outside, poison))]
-
-
-def store(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    index, bounds = op.attributes["index"], op.attributes.get("bounds", ())
-    named = {name for form in (*index, *bounds) for name in form.symbols}
-    axes = frame.kernel.with_validity({*op.operands[0].axes, *frame.kernel.order(named)})
-    inside = frame.holds(bounds, axes) & frame.valid(axes, axes)
-    places, touched = _places(frame, op, axes, inside)
-    value = np.broadcast_to(frame.align(operands[0], op.operands[0].axes, axes), touched.shape)
-    # The extra dimension makes a tensor without dimensions like any other.
-    first = np.zeros(np.count_nonzero(touched), np.intp)
-    frame.memory[op.attributes["buffer"]][np.newaxis][(first, *(place[touched] for place in places))] = value[touched]
-    return []
-
-
-def _places(frame: Frame, op: Op, axes: Sequence[str], touched: Array) -> tuple[tuple[Array, ...], Array]:
-    """The index arrays of an access, zero in lanes that it does not touch. Raises the frame's fault."""
-    buffer = frame.memory[op.attributes["buffer"]]
-    forms = [frame.form(form, axes) for form in op.attributes["index"]]
-    full = np.broadcast_shapes(touched.shape, *(form.shape for form in forms))
-    touched = np.broadcast_to(touched, full)
-    places = []
-    for dimension, form in enumerate(forms):
-        place = np.broadcast_to(form, full)
-        outside = touched & ((place < 0) | (place >= buffer.shape[dimension]))
-        if outside.any():
-            where = op.attributes["index"][dimension]
-            raise frame.fault(
-                op,
-                f"{op.attributes['buffer']}: index {where} = {int(place[outside][0])} in dimension {dimension}, "
-                f"which has {buffer.shape[dimension]} elements",
-            )
-        places.append(np.where(touched, place, 0))
-    return tuple(places), touched
-
-
 # -- control -------------------------------------------------------------------------------------------------------
 
 
 def loop(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    (body,), axis = op.regions, op.attributes["axis"]
-    carried = [
-        frame.align(array, value.axes, argument.axes)
-        for array, value, argument in zip(operands, op.operands, body.arguments, strict=True)
-    ]
-    carried = frame.iterate(axis, body, carried)
-    results = []
-    for array, argument, result in zip(carried, body.arguments, op.results, strict=True):
-        kept = tuple(name for name in argument.axes if name != axis)
-        if axis in argument.axes:
-            array = np.take(array, 0, axis=argument.axes.index(axis))
-        results.append(frame.align(array, kept, result.axes))
-    return results
+    return frame.iterate(op, operands)

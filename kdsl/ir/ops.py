@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kdsl.ir import errors, meaning, type_rules
+from kdsl.ir import errors, meaning, memory, type_rules
 from kdsl.ir.dtypes import BOOL
 from kdsl.ir.errors import ErrorRule
 from kdsl.ir.kernel import Axis, Kernel, Op
@@ -247,7 +247,7 @@ define(
         optional=("bounds", "fill"),
         effect="read",
         padding="predicated",
-        evaluate=meaning.load,
+        evaluate=memory.load,
     )
 )
 define(
@@ -260,7 +260,7 @@ define(
         optional=("bounds",),
         effect="write",
         padding="predicated",
-        evaluate=meaning.store,
+        evaluate=memory.store,
     )
 )
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kdsl.diagnostics import KdslError, Location
-from kdsl.interpreter import run
+from kdsl.interpreter.stepped import run
 from kdsl.ir.dtypes import DType
 from kdsl.ir.kernel import Kernel, bind
 from kdsl.ir.text import parse_kernel
