@@ -162,7 +162,8 @@ CODES: dict[str, Code] = {
     ),
     "K0214": Code(
         "dimension {dimension} of {tensor} is {expected}, but {index} runs over {got}",
-        "index it with a variable over {expected}, or use `{tensor}.load(..., fill=...)` if it may leave the tensor",
+        "index it with a variable over {expected}, or with `{index}.index`, which promises that it stays inside; "
+        "`{tensor}.load(..., fill=...)` is for what may not",
         "An index variable is in bounds only in the dimension that it runs over.",
     ),
     "K0215": Code(
@@ -172,9 +173,10 @@ CODES: dict[str, Code] = {
         "lanes. The last tile of a dimension may be ragged, so the axes of `tiles` cannot be reshaped.",
     ),
     "K0216": Code(
-        "{name} is already in use as an index variable here",
-        "give the inner loop's variable, or what is assigned, another name",
-        "An axis is told apart by its index variable, which must be unique and unchanged while it lives.",
+        "{name} is already in use as {what} here",
+        "give the inner loop's variable, or what is assigned, another name; a store is written `{name}[...] = ...`",
+        "An axis is told apart by its index variable, which must be unique and unchanged while it lives. An output "
+        "whose name is assigned to could no longer be written.",
     ),
     "K0217": Code(
         "index {index} is outside dimension {dimension} of {tensor}, which has {extent} elements",
@@ -190,7 +192,7 @@ CODES: dict[str, Code] = {
     ),
     "K0302": Code(
         "{target} has no {dtype} {what}",
-        "cast to a type that it has; `kdsl targets` lists them",
+        "cast to a type that it has, such as f32 or i32",
         "Targets differ in the element types that they can load, store and compute with.",
     ),
     "K0303": Code(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from kdsl.codegen import jnp
 from kdsl.codegen.expressions import print_expr
-from kdsl.codegen.jnp import ATOM, COMPARE, SUM, Code
+from kdsl.codegen.jnp import ATOM, COMPARE, Code
 from kdsl.codegen.layout import Layout, axes_of
 from kdsl.codegen.wrap import wrap
 from kdsl.ir.dtypes import BOOL, DTYPES, DType
@@ -149,17 +149,21 @@ class Section:
         return self.brought(self.codes[value.name], value.dtype, self.physical[value.name], layout)
 
     def brought(self, code: Code, dtype: DType, source: Layout, target: Layout) -> Code:
-        rank = max(len(source), len(target))
+        """An array of layout `source` with dimensions in the order of `target`, and no more of them than it has."""
+        rank, surplus = max(len(source), len(target)), len(source) - len(target)
         source, target = ((None,) * (rank - len(each)) + tuple(each) for each in (source, target))
-        if all(name in (None, other) for name, other in zip(source, target, strict=True)):
+        moves = any(name not in (None, other) for name, other in zip(source, target, strict=True))
+        if not moves and surplus <= 0:
             return code
-        order: list[int] = [source.index(name) if name in axes_of(source) else -1 for name in target]
-        free = [place for place in range(rank) if place not in order]
-        order = [free.pop(0) if place < 0 else place for place in order]
         if dtype == BOOL:  # Mosaic moves no booleans
-            moved = self.transposed(jnp.cast(code, BOOL, DTYPES["i32"]), order)
-            return Code(f"{moved.text} != 0", COMPARE)
-        return self.transposed(code, order)
+            code = jnp.cast(code, BOOL, DTYPES["i32"])
+        if moves:
+            order: list[int] = [source.index(name) if name in axes_of(source) else -1 for name in target]
+            free = [place for place in range(rank) if place not in order]
+            code = self.transposed(code, [free.pop(0) if place < 0 else place for place in order])
+        if surplus > 0:  # of size 1, left by reductions
+            code = Code(f"{code.at(ATOM)}[{', '.join(['0'] * surplus)}]")
+        return Code(f"{code.text} != 0", COMPARE) if dtype == BOOL else code
 
     def transposed(self, code: Code, order: list[int]) -> Code:
         return Code(
@@ -229,10 +233,8 @@ class Section:
         """An integer form, of the layout's shape if it varies along a tile."""
         tiles = [name for name in axes_of(layout) if name in form.symbols]
         if not tiles:
-            text = self.shared.integer(form)
-            negative = text.startswith("-")
             number = not form.symbols & {coordinate.name for coordinate in self.plan.grid}
-            return Code(text, SUM if len(form.terms) > 1 or negative or "//" in text else ATOM, number)
+            return jnp.integer(form, self.shared.integer(form), number)
         key = (str(form), layout)
         if key not in self.masks:
             shape = self.shared.shape(layout)

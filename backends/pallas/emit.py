@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from kdsl.codegen.expressions import print_constraint
 from kdsl.codegen.jnp import HELPERS, helpers_in
 from kdsl.ir.kernel import Buffer, Kernel
 
@@ -66,7 +67,7 @@ def _doc(kernel: Kernel, host: Host) -> str:
     if host.host.keywords:
         lines += _wrapped(f"sizes: {', '.join(host.host.keywords)}", "    ")
     if kernel.constraints:
-        lines += ["", *_wrapped("Requires " + ", ".join(str(constraint) for constraint in kernel.constraints) + ".")]
+        lines += ["", *_wrapped(f"Requires {', '.join(map(print_constraint, kernel.constraints))}.")]
     if host.choice.tiles:
         rules = [
             f"{tile.name} a multiple of {tile.multiple}" if tile.multiple > 1 else tile.name

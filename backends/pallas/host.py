@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.codegen.expressions import print_expr
+from kdsl.codegen.expressions import print_constraint, print_expr
 from kdsl.codegen.hostplan import HostPlan, host_plan
 from kdsl.codegen.jnp import JNP
 from kdsl.ir.expr import Expr
@@ -76,7 +76,7 @@ class Host:
             left, right = static(rule.left), static(rule.right)
             sizes = sorted(rule.left.symbols | rule.right.symbols)
             shown_sizes = ", ".join(f"{name} = {{{name}}}" for name in sizes)
-            message = [f"{self.host.name} requires {rule}; ", f"got {shown_sizes}"]
+            message = [f"{self.host.name} requires {print_constraint(rule)}; ", f"got {shown_sizes}"]
             lines += self._if([f"not {left} {rule.comparison} {right}"], message)
         return lines
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from kdsl.codegen import jnp
 from kdsl.codegen.expressions import PYTHON, print_expr
-from kdsl.codegen.jnp import ATOM, JNP, SUM, Code
+from kdsl.codegen.jnp import ATOM, JNP, Code
 from kdsl.codegen.layout import Layout, assign_layouts, axes_of
 from kdsl.codegen.wrap import wrap
 from kdsl.ir.dtypes import BF16, F16, F32
@@ -140,8 +140,7 @@ class Body:
         functions = {**PYTHON, "cdiv": self.count}
         if self.kernel.order(form.symbols):
             functions |= {"min": partial(self.extreme, "min"), "max": partial(self.extreme, "max")}
-        text = print_expr(form, functions=functions, symbol=spell)
-        return Code(text, SUM if len(form.terms) > 1 or text.startswith("-") else SUM + 1 if " " in text else ATOM)
+        return jnp.integer(form, print_expr(form, functions=functions, symbol=spell))
 
     def extreme(self, name: str, *arguments: str) -> str:
         """min or max of integers of which some are traced: Python's own takes only those that are not."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kdsl.codegen.expressions import print_expr, print_factor
+from kdsl.codegen.expressions import print_constraint, print_expr, print_factor
 from kdsl.codegen.hostplan import HostPlan, host_plan
 from kdsl.codegen.jnp import HELPERS, JNP, helpers_in
 from kdsl.codegen.wrap import wrap
@@ -84,7 +84,7 @@ class _Module:
         return {
             "name": self.kernel.name,
             "signature": self.signature(),
-            "constraints": self.kernel.constraints,
+            "constraints": [print_constraint(item) for item in self.kernel.constraints],
             "origin": self.origin(),
             "used": used,
             "helpers": helpers,
@@ -137,7 +137,7 @@ class _Module:
             lines += [f"if {least} < 1:", '    raise ValueError("tile sizes are at least 1")']
         for item in self.kernel.constraints:
             test = f"{print_expr(item.left)} {OPPOSITE[item.comparison]} {print_expr(item.right)}"
-            lines += [f"if {test}:", f'    raise ValueError("{self.kernel.name} requires {item}")']
+            lines += [f"if {test}:", f'    raise ValueError("{self.kernel.name} requires {print_constraint(item)}")']
         scalars = [parameter for parameter in self.plan.arguments if isinstance(parameter, Scalar)]
         lines += [f"{s.name} = jnp.asarray({s.name}, {JNP[s.dtype.name]})" for s in scalars]
         return [part for line in lines for part in wrap(f"    {line}")]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from kdsl.codegen.expressions import print_constraint, print_expr
 from kdsl.codegen.hostplan import host_plan
 from kdsl.codegen.wrap import wrap
 from kdsl.diagnostics import fail
@@ -114,8 +115,8 @@ def _signature(kernel: Kernel) -> str:
 
 
 def _requirements(kernel: Kernel) -> list[str]:
-    lines = ["", f"Requires {', '.join(map(str, kernel.constraints))}."] if kernel.constraints else []
-    computed = [f"{size.name} = {size.value}" for size in kernel.sizes if size.value is not None]
+    lines = ["", f"Requires {', '.join(map(print_constraint, kernel.constraints))}."] if kernel.constraints else []
+    computed = [f"{size.name} = {print_expr(size.value)}" for size in kernel.sizes if size.value is not None]
     return [*lines, *(["", f"Where {', '.join(computed)}."] if computed else [])]
 
 

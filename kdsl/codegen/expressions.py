@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kdsl.ir.expr import Atom, Expr, Symbol
+from kdsl.ir.kernel import Constraint
 
 
 def as_operand(text: str) -> str:
@@ -60,3 +61,8 @@ def print_factor(
     """The expression in parentheses if it is a sum or starts with a minus."""
     text = print_expr(expr, names, functions, symbol)
     return f"({text})" if len(expr.terms) > 1 or text.startswith("-") else text
+
+
+def print_constraint(constraint: Constraint) -> str:
+    """What a kernel requires, as a Python comparison."""
+    return f"{print_expr(constraint.left)} {constraint.comparison} {print_expr(constraint.right)}"

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kdsl.ir.dtypes import BF16, BOOL, DType
+from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Op
 from kdsl.ir.meaning import identity
 
@@ -148,6 +149,14 @@ def typed(code: Code, dtype: DType) -> Code:
     return Code(f"{JNP[dtype.name]}({code.text})") if code.number else code
 
 
+def integer(form: Expr, text: str, number: bool = False) -> Code:
+    """An integer form as `print_expr` wrote it."""
+    if len(form.terms) > 1 or text.startswith("-"):
+        return Code(text, SUM, number)
+    factors = sum(len(monomial) + (coefficient != 1) for monomial, coefficient in form.terms)
+    return Code(text, PRODUCT if factors > 1 else ATOM, number)
+
+
 # -- pointwise -----------------------------------------------------------------------------------------------------
 
 
@@ -169,11 +178,16 @@ def _prefix(sign: str) -> Printer:
     return lambda x: Code(f"{sign}{x.at(UNARY)}", UNARY)
 
 
+def _literal(code: Code) -> int | None:
+    """The integer that is written there; a size is a number too, but not known."""
+    return int(code.text) if code.number and code.text.removeprefix("-").isdecimal() else None
+
+
 def _divide(sign: str, helper: str) -> Printer:
     """Division by a number other than 0 and -1 needs no helper."""
 
     def write(x: Code, y: Code) -> Code:
-        plain = y.number and int(y.text) not in (0, -1)
+        plain = _literal(y) not in (None, 0, -1)
         return _infix(sign, PRODUCT)(x, y) if plain else _call(helper)(x, y)
 
     return write
@@ -183,7 +197,7 @@ def _shift(sign: str, helper: str) -> Printer:
     """A shift by a number that is a bit position of every integer needs no helper."""
 
     def write(x: Code, y: Code) -> Code:
-        return _infix(sign, SHIFT)(x, y) if y.number and 0 <= int(y.text) < 8 else _call(helper)(x, y)
+        return _infix(sign, SHIFT)(x, y) if _literal(y) in range(8) else _call(helper)(x, y)
 
     return write
 

@@ -73,12 +73,23 @@ def _modules(place: str) -> Iterator[tuple[str, ModuleType]]:
 
 
 def _python_files(folder: Path) -> list[Path]:
-    """Every Python file below, sorted; hidden folders and what packages are made of (__init__, __main__) aside."""
+    """Every Python file below that mentions kdsl, sorted; hidden folders and a package's __init__ and __main__ aside.
+
+    To look for kernels in a file is to run it, which scripts that happen to lie there are to be spared.
+    """
     return [
         file
         for file in sorted(folder.rglob("*.py"))
         if file.stem not in NO_KERNELS and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if _mentions_kdsl(file)
     ]
+
+
+def _mentions_kdsl(file: Path) -> bool:
+    try:
+        return file.is_file() and b"kdsl" in file.read_bytes()
+    except OSError:
+        return True  # loading it will say what is wrong
 
 
 # -- modules by name -----------------------------------------------------------------------------------------------

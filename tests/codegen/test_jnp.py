@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from kdsl.codegen import jnp
+from kdsl.codegen.expressions import print_expr
 from kdsl.codegen.jnp import Code
 from kdsl.ir.dtypes import BF16, BOOL, DTYPES, F16, F32, I32, U32, DType
+from kdsl.ir.expr import function, symbol
 from kdsl.ir.kernel import Op, Value
 from kdsl.ir.ops import OPS
 
@@ -53,6 +55,13 @@ def test_operands_are_put_in_parentheses_where_python_binds_otherwise() -> None:
     assert jnp.cast(apply("neg", x), F32, BF16).text == "(-x).astype(jnp.bfloat16)"
 
 
+def test_an_integer_form_binds_as_what_it_is_written_with() -> None:
+    x, m, n = Code("x"), symbol("M"), symbol("N")
+    written = [jnp.integer(form, print_expr(form)) for form in (n, m * n, m + n, -n, function("floordiv", m, n))]
+    divided = ["x / N", "x / (M * N)", "x / (M + N)", "x / (-N)", "x / (M // N)"]
+    assert [apply("div", x, form).text for form in written] == divided
+
+
 def test_of_bare_numbers_one_is_given_its_dtype() -> None:
     one, two = jnp.constant(1, BF16), jnp.constant(2, BF16)
     assert apply("add", one, two, dtype=BF16).text == "jnp.bfloat16(1.0) + 2.0"
@@ -66,6 +75,9 @@ def test_division_and_shifts_by_a_number_need_no_helper() -> None:
     assert apply("floordiv", x, y, dtype=I32).text == "floor_divide(x, y)"
     assert apply("shl", x, jnp.constant(4, I32), dtype=I32).text == "x << 4"
     assert apply("shr", x, jnp.constant(40, I32), dtype=I32).text == "shift_right(x, 40)"
+    size = Code("N", number=True)  # a number too, but who knows which
+    assert apply("floordiv", x, size, dtype=I32).text == "floor_divide(x, N)"
+    assert apply("shl", x, size, dtype=I32).text == "shift_left(x, N)"
 
 
 def test_helpers_are_found_by_their_calls() -> None:

@@ -62,6 +62,13 @@ def test_a_folder_is_searched_in_order_hidden_parts_and_package_files_aside(tmp_
     assert labels(tmp_path / "src") == ["a:a", "b:b", "inner.c:c"]
 
 
+def test_files_in_a_folder_that_do_not_mention_kdsl_are_not_run(tmp_path: Path) -> None:
+    write(tmp_path / "a.py")
+    write(tmp_path / "script.py", "raise SystemExit('run')\n")
+    (tmp_path / "folder.py").mkdir()
+    assert labels(tmp_path) == ["a:copy"]
+
+
 def test_a_kernel_is_picked_by_name(tmp_path: Path) -> None:
     file = write(tmp_path / "a.py", KERNEL.format(name="one") + KERNEL.format(name="two"))
     assert labels(file) == ["a:one", "a:two"]

@@ -111,7 +111,9 @@ class Tracer(Expressions):
         if isinstance(target, ast.Name):
             variable = self.names.get(target.id)
             if isinstance(variable, IndexVariable) and variable.name == target.id:
-                self.error(target, "K0216", name=target.id)
+                self.error(target, "K0216", name=target.id, what="an index variable")
+            if isinstance(variable, TensorRef) and variable.buffer.role == "out" and not self.depth:
+                self.error(target, "K0216", name=target.id, what="an output")
             self.names[target.id] = self.builder.rename_last(thing, target.id) if isinstance(thing, Value) else thing
         elif isinstance(target, ast.Tuple | ast.List):
             things = list(thing) if isinstance(thing, tuple | list) else None
@@ -233,7 +235,7 @@ class Tracer(Expressions):
         """The variable of a grid or loop, and its axis: `m_block` counts tiles, `m` the lanes of one."""
         name = self.target(target)
         if isinstance(self.names.get(name), IndexVariable):
-            self.error(target, "K0216", name=name)
+            self.error(target, "K0216", name=name, what="an index variable")
         if not isinstance(over, TilesOf):
             axis = self.builder.add_axis(Axis(self.axis_name(name), kind, self.size(over, target)))
             form = symbol(axis.name)

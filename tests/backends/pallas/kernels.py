@@ -222,6 +222,34 @@ kernel column_sum(x: in f32[M, N], y: out f32[N]) at "column_sum.py":1:1 {
   store y[BN*n_block + n] = %a at 5:1
 }
 """
+OUTER_SUM = """
+kernel outer_sum(x: in f32[B, M, H], y: out f32[M], z: out bool[M], w: out i32[B, M, H]) at "outer_sum.py":1:1 {
+  size B
+  size M
+  size H
+  tile BM = 128
+  program m_block < cdiv(M, BM)
+  axis m < BM where BM*m_block + m < M
+  axis b < B
+  axis h < H
+  %x: f32[m_block, m, b, h] = load x[b, BM*m_block + m, h] at 2:1
+  %s: f32[m_block, m, h] = reduce %x {axis = b, combine = add} at 3:1
+  %t: f32[m_block, m] = reduce %s {axis = h, combine = add} at 3:1
+  %i: i32 = index {form = B*H} at 4:1
+  %c: f32 = cast %i at 4:1
+  %d: f32[m_block, m] = div %t, %c at 4:1
+  store y[BM*m_block + m] = %d at 4:1
+  %one: f32 = constant {value = 1.0} at 5:1
+  %g: bool[m_block, m, b, h] = gt %x, %one at 5:1
+  %o: bool[m_block, m, h] = reduce %g {axis = b, combine = or} at 5:1
+  %p: bool[m_block, m] = reduce %o {axis = h, combine = or} at 5:1
+  store z[BM*m_block + m] = %p at 5:1
+  %j: i32[m_block, m, b, h] = cast %x at 6:1
+  %n: i32 = index {form = M} at 6:1
+  %q: i32[m_block, m, b, h] = floordiv %j, %n at 6:1
+  store w[b, BM*m_block + m, h] = %q at 6:1
+}
+"""
 AXPY = """
 kernel axpy(x: in f32[M, N], alpha: f32, y: inout f32[M, N]) at "axpy.py":1:1 {
   size M

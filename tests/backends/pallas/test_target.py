@@ -113,6 +113,14 @@ def test_other_forms_of_access_give_the_oracles_bits(text: str, sizes: dict[str,
     assert_compiles(source, sizes, "v5e")
 
 
+@pytest.mark.parametrize("sizes", [{"B": 2, "M": 130, "H": 4}, {"B": 1, "M": 3, "H": 8}])
+def test_a_sum_around_the_kept_dimension_gives_the_oracles_bits(sizes: dict[str, int]) -> None:
+    source = build(kernels.OUTER_SUM, sizes=sizes)
+    for got, expected in both(source, sizes, inputs(source.kernel, sizes, exact=True)):
+        np.testing.assert_array_equal(got, expected)
+    assert_compiles(source, sizes, "v5e")
+
+
 def test_one_row_a_program_is_right_and_compiles() -> None:
     source, sizes = build(kernels.ROW_SUM), {"M": 33, "N": 100}
     for got, expected in both(source, sizes, inputs(source.kernel, sizes)):

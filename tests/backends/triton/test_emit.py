@@ -51,6 +51,13 @@ def test_the_text_names_no_other_library_and_is_formatted(name: str, tmp_path: P
     assert checked.returncode == 0, checked.stdout
 
 
+def test_requirements_and_computed_sizes_are_written_in_python() -> None:
+    sizes = "size N\n  size H = floordiv(N, 2) + 1\n  require mod(N, 4) == 0"
+    kernel = kernels.kernel(kernels.VECTOR_ADD.replace("size N", sizes))
+    text = TARGET.emit(kernel, {}, {"N": 100}).text
+    assert "\nRequires (N % 4) == 0.\n\nWhere H = (N // 2) + 1.\n" in text
+
+
 def test_emitting_imports_no_tool_chain() -> None:
     program = f"""
 import sys

@@ -156,6 +156,7 @@ SOURCE = {
     "K0215 operand": ("K0215", GRID + "        x = kdsl.reshape(«v[n]», (K,), (kdsl.axis(4),))\n"),
     "K0216 loop": ("K0216", GRID + "        for «m» in K:\n            pass\n"),
     "K0216 assigned": ("K0216", GRID + "        «m» = 1\n"),
+    "K0216 output": ("K0216", GRID + "        «c» = v[n]\n"),
     "K0217": ("K0217", GRID + "        c[m, n] = b[«-1», n]\n"),
 }
 
