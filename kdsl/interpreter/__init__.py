@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from kdsl.analysis.disjoint import is_parallel
+from kdsl.analysis.parallel import is_parallel
 from kdsl.interpreter import batched, stepped
 from kdsl.interpreter.memory import Poison, worst
 from kdsl.interpreter.program import Order

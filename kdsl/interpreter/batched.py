@@ -20,7 +20,7 @@ BOX_BYTES = 1 << 20
 def run(
     kernel: Kernel, arguments: Mapping[str, Any], poison: Poison = worst, order: Order = "forward"
 ) -> dict[str, Array]:
-    """Run a bound kernel box by box; as `kdsl.interpreter.run`. The grid must be parallel: `kdsl.analysis.disjoint`."""
+    """Run a bound kernel box by box; as `kdsl.interpreter.run`. The grid must be parallel: `kdsl.analysis.parallel`."""
     memory, scalars = take_arguments(kernel, arguments, poison)
     for count, box in enumerate(boxes(grid(kernel, order), programs_in_a_box(kernel))):
         try:

@@ -83,6 +83,7 @@ class Program:
             name: place if isinstance(place, range) else range(place, place + 1) for name, place in place.items()
         }
         self.values: dict[str, Array] = {}
+        self.integers: dict[str, Array] = {}  # those that the kernel declares, once they are known
         self.program_axes = tuple(axis.name for axis in kernel.program_axes)
         # Which programs run at all, over the program axes; None for all of them.
         self.activity: Array | None = None
@@ -119,8 +120,12 @@ class Program:
         return array.reshape([array.shape[axes.index(name)] if name in axes else 1 for name in to])
 
     def form(self, form: Expr, axes: Sequence[str]) -> Array:
-        environment = {}
-        for name in form.symbols:
+        environment = {
+            integer.name: self.align(self.integers[integer.name], integer.axes, axes)
+            for integer in self.kernel.integers
+            if integer.name in form.symbols
+        }
+        for name in form.symbols & self.points.keys():
             points = self.points[name]
             lanes = np.arange(points.start, points.stop, points.step, dtype=np.int64)
             environment[name] = lanes.reshape([-1 if name == other else 1 for other in axes])
@@ -136,7 +141,7 @@ class Program:
 
     def never_negative(self, form: Expr) -> bool:
         """Whether an affine form is seen to be at least zero in all lanes from the ends of its axes alone."""
-        if form.affine is None:
+        if form.affine is None or form.affine[1].keys() - self.points.keys():
             return False
         least, coefficients = form.affine
         for name, coefficient in coefficients.items():
@@ -160,8 +165,36 @@ class Program:
         return len(self.points[axis])
 
     def fault(self, op: Op, message: str) -> KdslError:
-        program = {name: self.points[name][0] for name in self.program_axes}
-        return fail("K0601", op.location, access=message, program=program)
+        return fail("K0601", op.location, access=message, program=self.program)
+
+    def failed(self, op: Op, message: str) -> KdslError:
+        return fail("K0602", op.location, message=message, program=self.program)
+
+    def show(self, message: str, arrays: Sequence[Array]) -> None:
+        print(f"program {self.program}: {message}", *(np.squeeze(array) for array in arrays))
+
+    def name_integer(self, name: str, array: Array) -> None:
+        self.integers[name] = array
+
+    @property
+    def program(self) -> dict[str, int]:
+        """The place in the grid of the program, or of the first one of a box."""
+        return {name: self.points[name][0] for name in self.program_axes}
+
+    # -- branches: only for one program, as `kdsl.analysis.parallel` sees to ---------------------------------------
+
+    def branch(self, condition: Array, axes: Sequence[str], then: Region, otherwise: Region) -> tuple[int, list[Array]]:
+        taken = 0 if condition.all() else 1
+        return taken, self.run((then, otherwise)[taken], [])
+
+    def repeat(self, test: Region, body: Region, carried: list[Array]) -> list[Array]:
+        while self.run(test, carried)[0].all():
+            yielded = self.run(body, carried)
+            carried = [
+                self.align(array, value.axes, argument.axes)
+                for array, value, argument in zip(yielded, body.ops[-1].operands, body.arguments, strict=True)
+            ]
+        return carried
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
@@ -182,7 +215,7 @@ class Program:
     def trips(self, axis: str) -> Array:
         """How often each program runs the body of a loop, over the program axes."""
         extent = self.kernel.axis(axis).extent
-        loops = sorted(extent.symbols - set(self.program_axes))
+        loops = [name for name in self.kernel.order(extent.symbols) if name not in self.program_axes]
         trips = self.form(extent, [*self.program_axes, *loops])
         trips = np.maximum(trips.reshape(trips.shape[: len(self.program_axes)]), 0)
         return trips if self.activity is None else np.where(self.activity, trips, 0)

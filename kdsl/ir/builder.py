@@ -11,7 +11,7 @@ from typing import Any
 
 from kdsl.diagnostics import Location
 from kdsl.ir.dtypes import DType
-from kdsl.ir.kernel import Axis, Kernel, Op, Region, Value
+from kdsl.ir.kernel import Axis, Integer, Kernel, Op, Region, Value
 from kdsl.ir.ops import OPS
 
 _KIND_ORDER = {"program": 0, "loop": 1, "tile": 2}
@@ -42,6 +42,13 @@ class Builder:
         axes = sorted((*self.kernel.axes, axis), key=lambda other: _KIND_ORDER[other.kind])
         self.kernel = replace(self.kernel, axes=tuple(axes))
         return axis
+
+    def name_integer(self, name: str, value: Value) -> Integer:
+        """Declare an integer that varies as the value does, and append the `let` that names it."""
+        integer = Integer(name, value.axes)
+        self.kernel = replace(self.kernel, integers=(*self.kernel.integers, integer))
+        self.effect("let", (value,), {"integer": name})
+        return integer
 
     def fresh(self, hint: str) -> str:
         """A value name that is not used yet: the hint itself, or the hint with a number."""
@@ -103,15 +110,33 @@ class Builder:
         finally:
             self.ops = outer
 
+    def emit_all(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        attributes: Mapping[str, Any],
+        hints: Sequence[str],
+        regions: Sequence[Region] = (),
+        asked: bool = False,
+    ) -> tuple[Value, ...]:
+        """Append an op with any number of results, named by the hints, and with regions; gives its results.
+
+        `asked` is for ops that have a result only if it is asked for.
+
+        Raises OpTypeError where the op's row forbids the operands.
+        """
+        placeholder = (Value("", operands[0].dtype),) if asked else ()
+        op = Op(name, tuple(operands), placeholder, attributes, tuple(regions), self.location)
+        types = OPS[name].infer(self.kernel, op)
+        results = tuple(Value(self.fresh(hint), dtype, axes) for hint, (dtype, axes) in zip(hints, types, strict=True))
+        self.ops.append(replace(op, results=results))
+        return results
+
     def loop(
         self, axis: str, initial: Sequence[Value], arguments: Sequence[Value], ops: Sequence[Op], hints: Sequence[str]
     ) -> tuple[Value, ...]:
         """Append a `for` whose body, ending in a yield, is given; gives its results."""
-        op = Op("for", tuple(initial), (), {"axis": axis}, (Region(tuple(arguments), tuple(ops)),), self.location)
-        types = OPS["for"].infer(self.kernel, op)
-        results = tuple(Value(self.fresh(hint), dtype, axes) for hint, (dtype, axes) in zip(hints, types, strict=True))
-        self.ops.append(replace(op, results=results))
-        return results
+        return self.emit_all("for", initial, {"axis": axis}, hints, (Region(tuple(arguments), tuple(ops)),))
 
     def snapshot(self) -> Snapshot:
         return Snapshot(self.kernel, dict(self.names), set(self.unnamed), list(self.ops))

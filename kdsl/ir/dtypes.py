@@ -23,13 +23,20 @@ class DType:
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype that stores it exactly (ml_dtypes supplies bf16)."""
+        """The NumPy dtype that stores it exactly (ml_dtypes supplies what NumPy lacks)."""
         import ml_dtypes
         import numpy as np
 
-        name: Any = "bool" if self.kind == "bool" else f"{self.kind}{self.bits}"
-        dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16 if self.name == "bf16" else name)
-        return dtype
+        if self.name in _ML_DTYPES:
+            added: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[self.name]))
+            return added
+        plain: np.dtype[Any] = np.dtype("bool" if self.kind == "bool" else f"{self.kind}{self.bits}")
+        return plain
+
+    @property
+    def is_storage(self) -> bool:
+        """Whether it is for memory, casts and dots only: no target computes in it."""
+        return self.bits == 4 or (self.kind == "float" and self.bits == 8)
 
     @property
     def is_float(self) -> bool:
@@ -49,8 +56,28 @@ U8, U16, U32, U64 = (DType(f"u{bits}", "uint", bits) for bits in (8, 16, 32, 64)
 F16, BF16 = DType("f16", "float", 16, 10), DType("bf16", "float", 16, 7)
 F32, F64 = DType("f32", "float", 32, 23), DType("f64", "float", 64, 52)
 
+# 8-bit floats of the OCP 8-bit Floating Point Specification 1.0 (e4m3 has no infinity), and AMD's e4m3 with one zero.
+F8E4M3, F8E5M2 = DType("f8e4m3", "float", 8, 3), DType("f8e5m2", "float", 8, 2)
+F8E4M3FNUZ = DType("f8e4m3fnuz", "float", 8, 3)
+# 4-bit types: integers, one in a byte in NumPy arrays, and the e2m1 float of the Microscaling formats.
+I4, U4, F4E2M1 = DType("i4", "int", 4), DType("u4", "uint", 4), DType("f4e2m1", "float", 4, 1)
+
 DTYPES: dict[str, DType] = {
-    dtype.name: dtype for dtype in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
+    dtype.name: dtype
+    for dtype in (
+        *(BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64),
+        *(F8E4M3, F8E5M2, F8E4M3FNUZ, I4, U4, F4E2M1),
+    )
+}
+
+_ML_DTYPES = {
+    "bf16": "bfloat16",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+    "f4e2m1": "float4_e2m1fn",
+    "i4": "int4",
+    "u4": "uint4",
 }
 
 

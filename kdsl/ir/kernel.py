@@ -61,6 +61,17 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Integer:
+    """An integer that a `let` names while a program runs, so that extents, bounds and forms may mention it.
+
+    `axes` are the program and loop axes that it varies over. It is never negative.
+    """
+
+    name: str
+    axes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A tensor argument: row-major, `shape` in elements."""
 
@@ -133,6 +144,10 @@ class Value:
         return f"%{self.name}"
 
 
+class Text(str):
+    """An attribute that is free text, printed in quotes; other strings are names."""
+
+
 @dataclass(frozen=True)
 class Op:
     """One operation: `name` is a row of `kdsl.ir.ops.OPS`, which says what the rest must be."""
@@ -171,6 +186,7 @@ class Kernel:
     body: Region
     location: Location | None = field(default=None, compare=False)
     doc: str = field(default="", compare=False)
+    integers: tuple[Integer, ...] = ()
 
     def axis(self, name: str) -> Axis:
         """The axis of that name. Raises KeyError."""
@@ -201,8 +217,11 @@ class Kernel:
         return tuple(axis for axis in self.axes if axis.kind == "program")
 
     def order(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Axis names without repeats, in the order in which the kernel declares them."""
+        """Axis names without repeats, in the kernel's order; an integer's name stands for the axes it varies over."""
         wanted = set(names)
+        for integer in self.integers:
+            if integer.name in wanted:
+                wanted.update(integer.axes)
         return tuple(axis.name for axis in self.axes if axis.name in wanted)
 
     def with_validity(self, names: Iterable[str]) -> tuple[str, ...]:

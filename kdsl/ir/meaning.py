@@ -6,16 +6,16 @@ value does not change along it. Ops are total: a lane that means nothing compute
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import ml_dtypes
 import numpy as np
 
-from kdsl.ir.dtypes import BF16, BOOL, F16, I32, DType
+from kdsl.ir.dtypes import BF16, BOOL, F16, I32, DType, from_numpy
 from kdsl.ir.expr import Expr
-from kdsl.ir.kernel import Bound, Kernel, Op
+from kdsl.ir.kernel import Bound, Kernel, Op, Region
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -55,8 +55,26 @@ class Frame(Protocol):
     def fault(self, op: Op, message: str) -> Exception:
         """The error for a memory access that no bound allows."""
 
+    def run(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
+        """Run a region once; gives what it yields."""
+
     def iterate(self, op: Op, initial: Sequence[Array]) -> list[Array]:
         """Run a loop's region for each point of its axis in order, from initial values; gives its results."""
+
+    def branch(self, condition: Array, axes: Sequence[str], then: Region, otherwise: Region) -> tuple[int, list[Array]]:
+        """Run the region that the condition chooses; gives its number and what it yields."""
+
+    def repeat(self, test: Region, body: Region, carried: list[Array]) -> list[Array]:
+        """Run the body while the test yields true; gives what is carried at the end."""
+
+    def name_integer(self, name: str, array: Array) -> None:
+        """Let forms mention an integer of the kernel: an i64 array over its axes."""
+
+    def failed(self, op: Op, message: str) -> Exception:
+        """The error for an assertion that does not hold."""
+
+    def show(self, message: str, arrays: Sequence[Array]) -> None:
+        """Print values for the author."""
 
 
 Evaluate = Callable[[Frame, Op, list[Array]], list[Array]]
@@ -69,20 +87,9 @@ def wide(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A function of floats computed in f64 and rounded once, where NumPy has none of its own."""
 
     def compute(x: Array) -> Array:
-        exact = np.asarray(function(x.astype(np.float64)))
-        return _to_bf16(exact) if x.dtype == BF16.numpy else exact.astype(x.dtype)
+        return narrow(np.asarray(function(x.astype(np.float64))), x.dtype)
 
     return compute
-
-
-def sigmoid(x: Array) -> Array:
-    # The two halves keep exp's argument negative, so that it cannot overflow.
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
-
-
-def erf(x: Array) -> Array:
-    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), dtype=np.float64)
 
 
 def floordiv(x: Array, y: Array) -> Array:
@@ -111,18 +118,23 @@ def shift_right(x: Array, y: Array) -> Array:
     return np.where(outside, sign, shifted)
 
 
-def convert(x: Array, dtype: DType) -> Array:
+def convert(x: Array, dtype: DType, rounding: str = "nearest", saturate: bool = False) -> Array:
     """A cast by the table's rule; see its row."""
     if dtype == BOOL:
         return np.asarray(x != 0)
-    if x.dtype.kind not in "biu" and dtype.is_integer:
-        return _saturate(x, dtype)
-    if dtype in (F16, BF16) and x.dtype.kind in "iu":
-        # What f64 rounds of an integer past 2**53, the 16-bit float must round only once: see _sticky.
+    source = from_numpy(x.dtype)
+    if source is not None and source.is_integer and source.is_storage:
+        x = x.astype(np.int8)
+    whole = x.dtype.kind in "biu"
+    if dtype.is_integer:
+        return x.astype(dtype.numpy) if whole else _saturate(x, dtype)
+    if whole and dtype.bits < 32:
+        # What f64 rounds of an integer past 2**53, the narrow float must round only once: see _sticky.
         x = _sticky(x).astype(np.float64)
-    if dtype == BF16 and x.dtype == np.float64:
-        return _to_bf16(x)
-    return x.astype(dtype.numpy)
+    result = narrow(x, dtype.numpy) if x.dtype == np.float64 else x.astype(dtype.numpy)
+    if rounding == "zero":
+        result = _towards_zero(x.astype(np.float64), result, dtype)
+    return _within(x, result, dtype) if saturate else result
 
 
 def _sticky(x: Array) -> Array:
@@ -134,19 +146,34 @@ def _sticky(x: Array) -> Array:
     return np.where((x > 2**53) | (x < (0 if x.dtype.kind == "u" else -(2**53))), cut, x)
 
 
-def _to_bf16(x: Array) -> Array:
-    """f64 to bf16 by way of f32 rounded to odd, so that only the last step rounds (ml_dtypes rounds twice).
+def narrow(x: Array, dtype: np.dtype[Any]) -> Array:
+    """f64 rounded once to a float type: to what NumPy lacks by way of f32 rounded to odd (ml_dtypes rounds twice).
 
     Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.
     """
+    if dtype in (np.float16, np.float32, np.float64):
+        return x.astype(dtype)
     near = np.asarray(x, dtype=np.float32)
     other = np.nextafter(near, np.where(near < x, np.float32(np.inf), np.float32(-np.inf)))
     inexact_and_even = (near != x) & (near.view(np.uint32) & 1 == 0)
-    return np.where(inexact_and_even, other, near).astype(BF16.numpy)
+    return np.where(inexact_and_even, other, near).astype(dtype)
+
+
+def _towards_zero(x: Array, nearest: Array, dtype: DType) -> Array:
+    """The number of the type next to x (f64) towards zero, given the nearest; a finite x stays finite."""
+    away = np.abs(nearest.astype(np.float64)) > np.abs(x)
+    result = np.where(away, np.nextafter(nearest, np.zeros_like(nearest)), nearest)
+    return np.where(np.isfinite(x), _within(x, result, dtype), nearest)
+
+
+def _within(x: Array, result: Array, dtype: DType) -> Array:
+    """The largest finite number where x, which is no NaN, became an infinity or a NaN."""
+    largest = np.copysign(float(ml_dtypes.finfo(dtype.numpy).max), x.astype(np.float64)).astype(dtype.numpy)
+    return np.where((x == x) & ~np.isfinite(result.astype(np.float64)), largest, result)
 
 
 def _saturate(x: Array, dtype: DType) -> Array:
-    limits = np.iinfo(dtype.numpy)
+    limits = ml_dtypes.iinfo(dtype.numpy)
     exact = np.trunc(x.astype(np.float64))
     inside = np.where(np.isfinite(exact), np.clip(exact, float(limits.min), float(limits.max)), 0)
     # float(2**63 - 1) is 2**63, one past the largest: set both ends from the integers instead.
@@ -156,7 +183,7 @@ def _saturate(x: Array, dtype: DType) -> Array:
 
 
 def cast(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    return [convert(operands[0], op.result.dtype)]
+    return [convert(operands[0], op.result.dtype, **op.attributes)]
 
 
 # -- values from nothing -------------------------------------------------------------------------------------------
@@ -259,39 +286,6 @@ def _fold(ufunc: np.ufunc, lanes: Array, dtype: DType, neutral: Array) -> Array:
     return np.asarray(ufunc.reduce(lanes, axis=-1), dtype=dtype.numpy)
 
 
-def dot(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    axis, kernel = op.attributes["axis"], frame.kernel
-    outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
-    left = [name for name in kernel.tile_axes(op.operands[0]) if name != axis]
-    right = [name for name in kernel.tile_axes(op.operands[1]) if name != axis]
-    dtype = op.result.dtype.numpy
-    # One layout for every product: BLAS sums in another order where a matrix is stored transposed.
-    first = np.ascontiguousarray(_operand(frame, op, operands, 0, (*outer, *left, axis)), dtype)
-    second = np.ascontiguousarray(_operand(frame, op, operands, 1, (*outer, axis, *right)), dtype)
-    rows, columns = first.shape[len(outer) : -1], second.shape[len(outer) + 1 :]
-    batch = first.shape[: len(outer)], second.shape[: len(outer)]
-    product = np.matmul(
-        first.reshape(*batch[0], math.prod(rows), first.shape[-1]),
-        second.reshape(*batch[1], second.shape[len(outer)], math.prod(columns)),
-    )
-    product = product.reshape((*product.shape[: len(outer)], *rows, *columns))
-    placed = (*outer, *left, *right)
-    return [np.transpose(product, [placed.index(name) for name in op.result.axes])]
-
-
-def _operand(frame: Frame, op: Op, operands: list[Array], which: int, layout: Sequence[str]) -> Array:
-    """A dot operand in a layout, full along its tile axes, zero where the contracted axis makes it invalid."""
-    own, axes = op.operands[which].axes, frame.kernel.order(layout)
-    array = frame.align(operands[which], own, axes)
-    valid = frame.valid(frame.kernel.decided_along(op.attributes["axis"], own), axes)
-    array = array if valid.all() else np.where(valid, array, np.zeros((), array.dtype))
-    sizes = [
-        frame.size(name) if frame.kernel.axis(name).kind == "tile" else array.shape[place]
-        for place, name in enumerate(axes)
-    ]
-    return np.transpose(np.broadcast_to(array, sizes), [axes.index(name) for name in layout])
-
-
 def reshape(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     source, target = op.attributes["source"], op.attributes["target"]
     (value,), kernel = op.operands, frame.kernel
@@ -301,10 +295,3 @@ def reshape(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     array = np.broadcast_to(array, (*array.shape[: len(kept)], *sizes))
     array = array.reshape((*array.shape[: len(kept)], *(frame.size(name) for name in target)))
     return [np.transpose(array, [(*kept, *target).index(name) for name in kernel.order((*kept, *target))])]
-
-
-# -- control -------------------------------------------------------------------------------------------------------
-
-
-def loop(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    return frame.iterate(op, operands)

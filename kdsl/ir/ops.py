@@ -9,130 +9,76 @@ To add an op: add a row here, and a line to each emitter that can say it (the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
-
 import numpy as np
 
-from kdsl.ir import errors, meaning, memory, type_rules
+from kdsl.ir import (
+    errors,
+    functions,
+    meaning,
+    meaning_boxes,
+    meaning_control,
+    meaning_dots,
+    rows_access,
+    rows_control,
+    rows_functions,
+    rows_orders,
+    rows_tiles,
+    type_rules,
+)
 from kdsl.ir.dtypes import BOOL
 from kdsl.ir.errors import ErrorRule
 from kdsl.ir.kernel import Axis, Kernel, Op
-
-Effect = Literal["none", "read", "write"]
-
-Padding = Literal[
-    "lanewise",  # a lane of the result depends on the same lane of the operands: invalid in, invalid out
-    "excluded",  # lanes invalid along the reduced axis never take part
-    "zeroed",  # both operands count as zero where the contracted axis is invalid
-    "predicated",  # an invalid lane touches no memory
-    "rearranged",  # only legal on axes that have no invalid lane
-    "region",  # what the ops of the region do
-]
-
-AttributeKind = Literal["value", "axis", "axes", "form", "forms", "bounds", "buffer", "scalar", "word"]
-
-
-@dataclass(frozen=True)
-class OpSpec:
-    """One row of the table.
-
-    `operands` names them ("*" for any number); `optional` attributes may be left out. `infer` gives the result types
-    or raises OpTypeError. `pointwise` is the meaning of a lanewise op on aligned arrays; `evaluate` that of any other,
-    with the interpreter's frame.
-    """
-
-    name: str
-    doc: str
-    operands: tuple[str, ...]
-    infer: type_rules.Infer
-    attributes: tuple[tuple[str, AttributeKind], ...] = ()
-    optional: tuple[str, ...] = ()
-    regions: int = 0
-    effect: Effect = "none"
-    padding: Padding = "lanewise"
-    pointwise: Callable[..., Any] | None = None
-    evaluate: meaning.Evaluate | None = None
-    error: ErrorRule = errors.exact
-
-
-OPS: dict[str, OpSpec] = {}
-
-# Names that later ops will have, so that nobody takes them for something else.
-_LATER = """
-    scan sort topk flip concat join split gather histogram philox bitcast mulhi clamp fma precise_div precise_sqrt
-    truncdiv truncmod maxnum minnum dot_scaled load_at store_at atomic atomic_cas if while assert print poison
-    relabel libdevice
-"""
-RESERVED = frozenset(_LATER.split())
-
-
-def define(spec: OpSpec) -> None:
-    if spec.name in OPS or spec.name in RESERVED:
-        raise ValueError(f"op {spec.name} is declared twice or reserved")
-    OPS[spec.name] = spec
-
+from kdsl.ir.spec import OPS, OpSpec, define, define_pointwise, define_unary
 
 # -- pointwise rows ------------------------------------------------------------------------------------------------
+
+# Each of these files adds its rows to the table when it is imported.
+CHAPTERS = (rows_functions, rows_orders, rows_tiles, rows_access, rows_control)
 
 NUMBER, ORDERED, INTEGER = "int uint float", "bool int uint float", "int uint"
 
 
-def _pointwise(
-    name: str,
-    doc: str,
-    infer: type_rules.Infer,
-    function: Callable[..., Any],
-    error: ErrorRule = errors.exact,
-    operands: str = "x y",
-) -> None:
-    define(OpSpec(name, doc, tuple(operands.split()), infer, pointwise=function, error=error))
-
-
-def _unary(name: str, doc: str, function: Callable[..., Any], error: ErrorRule, kinds: str = "float") -> None:
-    _pointwise(name, doc, type_rules.same(kinds), function, error, operands="x")
-
-
-_pointwise("add", "x + y; integers wrap", type_rules.same(NUMBER), np.add, errors.total)
-_pointwise("sub", "x - y; integers wrap", type_rules.same(NUMBER), np.subtract, errors.total)
-_pointwise("mul", "x * y; integers wrap", type_rules.same(NUMBER), np.multiply, errors.product)
-_pointwise("div", "x / y of floats", type_rules.same("float"), np.divide, errors.quotient)
-_pointwise("floordiv", "x / y of integers, rounded down; 0 where y is 0", type_rules.same(INTEGER), meaning.floordiv)
-_pointwise("floormod", "x - y * floordiv(x, y); 0 where y is 0", type_rules.same(INTEGER), meaning.floormod)
-_pointwise("maximum", "the larger; NaN if either is NaN", type_rules.same(ORDERED), np.maximum, errors.largest)
-_pointwise("minimum", "the smaller; NaN if either is NaN", type_rules.same(ORDERED), np.minimum, errors.largest)
-_pointwise("and", "bitwise and", type_rules.same("bool int uint"), np.bitwise_and)
-_pointwise("or", "bitwise or", type_rules.same("bool int uint"), np.bitwise_or)
-_pointwise("xor", "bitwise exclusive or", type_rules.same("bool int uint"), np.bitwise_xor)
-_pointwise("shl", "x << y; 0 where y is no bit position", type_rules.same(INTEGER), meaning.shift_left)
-_pointwise(
+define_pointwise("add", "x + y; integers wrap", type_rules.same(NUMBER), np.add, errors.total)
+define_pointwise("sub", "x - y; integers wrap", type_rules.same(NUMBER), np.subtract, errors.total)
+define_pointwise("mul", "x * y; integers wrap", type_rules.same(NUMBER), np.multiply, errors.product)
+define_pointwise("div", "x / y of floats", type_rules.same("float"), np.divide, errors.quotient)
+define_pointwise(
+    "floordiv", "x / y of integers, rounded down; 0 where y is 0", type_rules.same(INTEGER), meaning.floordiv
+)
+define_pointwise("floormod", "x - y * floordiv(x, y); 0 where y is 0", type_rules.same(INTEGER), meaning.floormod)
+define_pointwise("maximum", "the larger; NaN if either is NaN", type_rules.same(ORDERED), np.maximum, errors.largest)
+define_pointwise("minimum", "the smaller; NaN if either is NaN", type_rules.same(ORDERED), np.minimum, errors.largest)
+define_pointwise("and", "bitwise and", type_rules.same("bool int uint"), np.bitwise_and)
+define_pointwise("or", "bitwise or", type_rules.same("bool int uint"), np.bitwise_or)
+define_pointwise("xor", "bitwise exclusive or", type_rules.same("bool int uint"), np.bitwise_xor)
+define_pointwise("shl", "x << y; 0 where y is no bit position", type_rules.same(INTEGER), meaning.shift_left)
+define_pointwise(
     "shr", "x >> y, with sign if signed; past the width all sign bits", type_rules.same(INTEGER), meaning.shift_right
 )
 
-_pointwise("eq", "x == y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.equal)
-_pointwise("ne", "x != y; true where either is NaN", type_rules.same(ORDERED, BOOL), np.not_equal)
-_pointwise("lt", "x < y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.less)
-_pointwise("le", "x <= y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.less_equal)
-_pointwise("gt", "x > y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.greater)
-_pointwise("ge", "x >= y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.greater_equal)
+define_pointwise("eq", "x == y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.equal)
+define_pointwise("ne", "x != y; true where either is NaN", type_rules.same(ORDERED, BOOL), np.not_equal)
+define_pointwise("lt", "x < y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.less)
+define_pointwise("le", "x <= y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.less_equal)
+define_pointwise("gt", "x > y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.greater)
+define_pointwise("ge", "x >= y; false where either is NaN", type_rules.same(ORDERED, BOOL), np.greater_equal)
 
-_unary("neg", "-x; integers wrap", np.negative, errors.total, NUMBER)
-_unary("abs", "|x|; integers wrap", np.abs, errors.total, NUMBER)
-_unary("not", "bitwise complement", np.invert, errors.exact, "bool int uint")
-_unary("floor", "the integer at or below x", np.floor, errors.stepwise)
-_unary("ceil", "the integer at or above x", np.ceil, errors.stepwise)
-_unary("exp", "e ** x", np.exp, errors.exponential(np.e))
-_unary("exp2", "2 ** x", np.exp2, errors.exponential(2.0))
-_unary("log", "natural logarithm", np.log, errors.logarithm(np.e))
-_unary("log2", "logarithm to base 2", np.log2, errors.logarithm(2.0))
-_unary("sqrt", "square root", np.sqrt, errors.power(0.5))
-_unary("rsqrt", "1 / sqrt(x)", meaning.wide(lambda x: 1.0 / np.sqrt(x)), errors.power(-0.5))
-_unary("sin", "sine, x in radians", np.sin, errors.lipschitz(1.0))
-_unary("cos", "cosine, x in radians", np.cos, errors.lipschitz(1.0))
-_unary("tanh", "hyperbolic tangent", np.tanh, errors.lipschitz(1.0))
-_unary("erf", "error function", meaning.wide(meaning.erf), errors.lipschitz(2 / np.sqrt(np.pi)))
-_unary("sigmoid", "1 / (1 + exp(-x))", meaning.wide(meaning.sigmoid), errors.lipschitz(0.25))
+define_unary("neg", "-x; integers wrap", np.negative, errors.total, NUMBER)
+define_unary("abs", "|x|; integers wrap", np.abs, errors.total, NUMBER)
+define_unary("not", "bitwise complement", np.invert, errors.exact, "bool int uint")
+define_unary("floor", "the integer at or below x", np.floor, errors.stepwise)
+define_unary("ceil", "the integer at or above x", np.ceil, errors.stepwise)
+define_unary("exp", "e ** x", np.exp, errors.exponential(np.e))
+define_unary("exp2", "2 ** x", np.exp2, errors.exponential(2.0))
+define_unary("log", "natural logarithm", np.log, errors.logarithm(np.e))
+define_unary("log2", "logarithm to base 2", np.log2, errors.logarithm(2.0))
+define_unary("sqrt", "square root", np.sqrt, errors.power(0.5))
+define_unary("rsqrt", "1 / sqrt(x)", meaning.wide(lambda x: 1.0 / np.sqrt(x)), errors.power(-0.5))
+define_unary("sin", "sine, x in radians", np.sin, errors.lipschitz(1.0))
+define_unary("cos", "cosine, x in radians", np.cos, errors.lipschitz(1.0))
+define_unary("tanh", "hyperbolic tangent", np.tanh, errors.lipschitz(1.0))
+define_unary("erf", "error function", meaning.wide(functions.erf), errors.lipschitz(2 / np.sqrt(np.pi)))
+define_unary("sigmoid", "1 / (1 + exp(-x))", meaning.wide(functions.sigmoid), errors.lipschitz(0.25))
 
 define(
     OpSpec(
@@ -148,9 +94,13 @@ define(
     OpSpec(
         "cast",
         "x as the result's dtype: floats round to nearest even, floats to integers truncate and saturate, NaN to 0, "
-        "integers wrap, anything to bool is x != 0. The rounding is exact on every target",
+        "integers wrap, anything to bool is x != 0. The rounding is exact on every target; `rounding` zero cuts off "
+        "instead. Past the largest number f16, bf16, f8e5m2 give infinity, f8e4m3 and f8e4m3fnuz NaN, as of infinity; "
+        "`saturate` gives the largest number instead, as f4e2m1 always does, which makes -0 of NaN",
         ("x",),
-        type_rules.declared,
+        type_rules.cast,
+        (("rounding", "word"), ("saturate", "flag")),
+        optional=("rounding", "saturate"),
         evaluate=meaning.cast,
         error=errors.total,
     )
@@ -218,7 +168,7 @@ define(
         type_rules.dot,
         (("axis", "axis"), ("precision", "word")),
         padding="zeroed",
-        evaluate=meaning.dot,
+        evaluate=meaning_dots.dot,
         error=errors.product,
     )
 )
@@ -247,7 +197,7 @@ define(
         optional=("bounds", "fill"),
         effect="read",
         padding="predicated",
-        evaluate=memory.load,
+        evaluate=meaning_boxes.load,
     )
 )
 define(
@@ -260,7 +210,7 @@ define(
         optional=("bounds",),
         effect="write",
         padding="predicated",
-        evaluate=memory.store,
+        evaluate=meaning_boxes.store,
     )
 )
 
@@ -275,7 +225,7 @@ define(
         (("axis", "axis"),),
         regions=1,
         padding="region",
-        evaluate=meaning.loop,
+        evaluate=meaning_control.loop,
     )
 )
 define(OpSpec("yield", "what a region gives", ("*",), type_rules.nothing, padding="region"))
@@ -296,3 +246,6 @@ def is_pointwise(op: Op) -> bool:
 def axis_of(kernel: Kernel, op: Op) -> Axis:
     """The axis that a reduce, dot or for is over."""
     return kernel.axis(op.attributes["axis"])
+
+
+__all__ = ["CHAPTERS", "OPS", "OpSpec", "axis_of", "error_rule", "is_pointwise"]

@@ -33,11 +33,13 @@ from kdsl.ir.kernel import (
     Bound,
     Buffer,
     Constraint,
+    Integer,
     Kernel,
     Op,
     Region,
     Scalar,
     Size,
+    Text,
     TileParameter,
     Value,
 )
@@ -60,6 +62,7 @@ def print_kernel(kernel: Kernel, locations: bool = False) -> str:
     for axis in kernel.axes:
         kind = "axis" if axis.kind == "tile" else axis.kind
         lines.append(f"{kind} {axis.name} < {axis.extent}{_where(axis.bounds)}")
+    lines += [f"integer {each.name}{f'[{_join(each.axes)}]' if each.axes else ''}" for each in kernel.integers]
     lines += printer.region(kernel.body)
     return "\n".join([head, *(f"  {line}" for line in lines), "}"]) + "\n"
 
@@ -80,6 +83,8 @@ def _where(bounds: Sequence[Bound]) -> str:
 def _attribute(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_attribute, value))}]"
+    if isinstance(value, Text):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -116,7 +121,13 @@ class _Printer:
             return [f"{prefix}for {attributes['axis']} ({carried}) {{", *inner, f"}}{suffix}"]
         shown = ", ".join(f"{key} = {_attribute(value)}" for key, value in attributes.items())
         operands = f" {_join(op.operands)}" if op.operands else ""
-        return [f"{prefix}{op.name}{operands}{f' {{{shown}}}' if shown else ''}{suffix}"]
+        head = f"{prefix}{op.name}{operands}{f' {{{shown}}}' if shown else ''}"
+        lines = [head]
+        for block in op.regions:
+            arguments = _join(f"{argument}: {print_type(argument)}" for argument in block.arguments)
+            lines[-1] += f" ({arguments}) {{"
+            lines += [*(f"  {line}" for line in self.region(block)), "}"]
+        return [*lines[:-1], lines[-1] + suffix]
 
 
 # -- parsing -------------------------------------------------------------------------------------------------------
@@ -211,6 +222,8 @@ class _Builder(lark.Transformer[Any, Any]):
     def attribute_value(self, value: Any) -> Any:
         if not isinstance(value, lark.Token):
             return value
+        if value.type == "STRING":
+            return Text(json.loads(value))
         return math.nan if value.endswith("nan") else float(value)
 
     def sequence(self, *items: Any) -> tuple[Any, ...]:
@@ -239,11 +252,17 @@ class _Builder(lark.Transformer[Any, Any]):
     def tile(self, name: str, default: str) -> TileParameter:
         return TileParameter(str(name), int(default))
 
+    def comparison(self, token: str) -> str:
+        return str(token)
+
     def require(self, left: Expr, comparison: Any, right: Expr, place: Location | None) -> Constraint:
         return Constraint(left, str(comparison), right, place)  # type: ignore[arg-type]  # COMPARISON matched
 
     def axis(self, kind: str, name: str, extent: Expr, bounds: tuple[Bound, ...] | None) -> Axis:
         return Axis(str(name), "tile" if kind == "axis" else str(kind), extent, bounds or ())  # type: ignore[arg-type]
+
+    def named_integer(self, name: str, *axes: str | None) -> Integer:
+        return Integer(str(name), tuple(map(str, _present(axes))))
 
     # Ops.
     def typed(self, token: str, dtype: str, *axes: str | None) -> Value:
@@ -273,13 +292,19 @@ class _Builder(lark.Transformer[Any, Any]):
     def region(self, *ops: Op) -> tuple[Op, ...]:
         return ops
 
+    def block(self, *parts: Any) -> Region:
+        arguments = tuple(part for part in parts if isinstance(part, Value))
+        return Region(arguments, tuple(part for part in parts if isinstance(part, Op)))
+
     def plain(self, results: Any, name: str, operands: Any, *rest: Any) -> Op:
-        *attributes, place = rest
+        *parts, place = rest
+        attributes = [part for part in parts if not isinstance(part, Region)]
+        regions = tuple(part for part in parts if isinstance(part, Region))
         kinds = dict(OPS[name].attributes) if name in OPS else {}
         read = {key: _read(kinds.get(key, "word"), value) for key, value in _present(attributes)}
         if len(read) != len(_present(attributes)):
             raise ValueError(f"an attribute of {name} is given twice")
-        return Op(str(name), operands or (), results or (), read, location=place)
+        return Op(str(name), operands or (), results or (), read, regions, place)
 
     def load(self, results: Any, access: dict[str, Any], bounds: Any, fill: Any, place: Location | None) -> Op:
         attributes = access | ({"bounds": bounds} if bounds else {})
@@ -307,7 +332,15 @@ class _Builder(lark.Transformer[Any, Any]):
         place = next(iter(of(Location)), None)
         body = Region((), of(Op))
         return Kernel(
-            str(name), of((Buffer, Scalar)), of(Size), of(TileParameter), of(Constraint), of(Axis), body, place
+            str(name),
+            of((Buffer, Scalar)),
+            of(Size),
+            of(TileParameter),
+            of(Constraint),
+            of(Axis),
+            body,
+            place,
+            integers=of(Integer),
         )
 
 
@@ -339,7 +372,7 @@ def _read(kind: str, value: Any) -> Any:
         return _name(value)
     if kind == "axes" and isinstance(value, tuple):
         return tuple(_name(item) for item in value)
-    if kind == "value" and isinstance(value, Expr):
+    if kind in ("value", "flag") and isinstance(value, Expr):
         words = {"true": True, "false": False}
         if value.constant is not None:
             return value.constant

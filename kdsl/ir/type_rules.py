@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kdsl.ir import meaning
 from kdsl.ir.dtypes import BOOL, F32, I32, I64, DType, holds_number
 from kdsl.ir.expr import Expr
-from kdsl.ir.kernel import Bound, Kernel, Op, Scalar
+from kdsl.ir.kernel import Bound, Kernel, Op, Scalar, Value
 
 
 class Type(NamedTuple):
@@ -51,11 +51,18 @@ def same(kinds: str, result: DType | None = None) -> Infer:
         if len(dtypes) != 1:
             raise OpTypeError(f"operands differ in dtype: {', '.join(str(value.dtype) for value in op.operands)}")
         (dtype,) = dtypes
+        check_computes(dtype)
         if dtype.kind not in kinds.split():
             raise OpTypeError(f"takes {kinds.replace(' ', ' or ')} operands, not {dtype}")
         return (Type(result or dtype, union(kernel, *(value.axes for value in op.operands))),)
 
     return infer
+
+
+def check_computes(dtype: DType) -> None:
+    """Raises OpTypeError for a dtype that is for memory, casts and dots only."""
+    if dtype.is_storage:
+        raise OpTypeError(f"{dtype} is for storage: cast it before computing")
 
 
 def select(kernel: Kernel, op: Op) -> tuple[Type, ...]:
@@ -65,17 +72,25 @@ def select(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     return (Type(yes.dtype, union(kernel, condition.axes, yes.axes, no.axes)),)
 
 
-def declared(kernel: Kernel, op: Op) -> tuple[Type, ...]:
-    """cast: the dtype is what the result says."""
+def cast(kernel: Kernel, op: Op) -> tuple[Type, ...]:
+    """The dtype is what the result says."""
+    (value,), rounding = op.operands, op.attributes.get("rounding", "nearest")
+    if rounding not in ("nearest", "zero"):
+        raise OpTypeError(f"no rounding named {rounding}")
+    if rounding == "zero" and not (value.dtype.is_float and op.result.dtype.is_float):
+        raise OpTypeError(f"rounds between floats, not from {value.dtype} to {op.result.dtype}")
+    if op.attributes.get("saturate") and not op.result.dtype.is_float:
+        raise OpTypeError(f"saturate is for floats: a cast to {op.result.dtype} has its own rule")
     return (Type(op.result.dtype, union(kernel, *(value.axes for value in op.operands))),)
 
 
 def constant(kernel: Kernel, op: Op) -> tuple[Type, ...]:
-    _check_number(op.result.dtype, op.attributes["value"])
+    check_number(op.result.dtype, op.attributes["value"])
     return (Type(op.result.dtype, ()),)
 
 
-def _check_number(dtype: DType, value: object) -> None:
+def check_number(dtype: DType, value: object) -> None:
+    """Raises OpTypeError unless the dtype holds the number."""
     if not holds_number(dtype, value):
         raise OpTypeError(f"{value} is no {dtype}")
 
@@ -103,6 +118,12 @@ def broadcast(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     return (Type(value.dtype, union(kernel, value.axes, op.attributes["axes"])),)
 
 
+def check_tile_axis(kernel: Kernel, value: Value, axis: str) -> None:
+    """Raises OpTypeError unless the value varies over that tile axis."""
+    if axis not in value.axes or kernel.axis(axis).kind != "tile":
+        raise OpTypeError(f"{value} does not vary over a tile axis {axis}")
+
+
 def reduce(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     (source,), axis = op.operands, op.attributes["axis"]
     combine = meaning.COMBINES.get(op.attributes["combine"])
@@ -112,12 +133,14 @@ def reduce(kernel: Kernel, op: Op) -> tuple[Type, ...]:
         raise OpTypeError(f"{source} does not vary over a tile axis {axis}")
     if source.dtype.kind not in combine.kinds:
         raise OpTypeError(f"combine {op.attributes['combine']} does not take {source.dtype}")
+    check_computes(source.dtype)
     # How many lanes are valid may vary over axes that the source itself does not vary over.
     axes = union(kernel, source.axes, kernel.with_validity(kernel.decided_along(axis, source.axes)))
     return (Type(combine.result or source.dtype, tuple(name for name in axes if name != axis)),)
 
 
-PRECISIONS = ("ieee",)
+# How f32 operands of a dot are multiplied: in full, or rounded to tf32 or split into that many bf16 parts.
+PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16", "bf16x3", "bf16x6")
 
 
 def dot(kernel: Kernel, op: Op) -> tuple[Type, ...]:
@@ -126,7 +149,9 @@ def dot(kernel: Kernel, op: Op) -> tuple[Type, ...]:
         raise OpTypeError(f"{axis} is no tile axis of both operands")
     if op.attributes["precision"] not in PRECISIONS:
         raise OpTypeError(f"no precision named {op.attributes['precision']}")
-    if left.dtype != right.dtype or left.dtype.kind not in ("float", "int"):
+    pair = {left.dtype, right.dtype}
+    mixed = all(dtype.is_float and dtype.bits == 8 for dtype in pair)  # the 8-bit floats multiply with one another
+    if (len(pair) > 1 and not mixed) or left.dtype.kind not in ("float", "int"):
         raise OpTypeError(f"takes two operands of one float or signed dtype, not {left.dtype} and {right.dtype}")
     shared = [name for name in kernel.tile_axes(left) if name in right.axes and name != axis]
     if shared:
@@ -157,12 +182,12 @@ def reshape(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     kept = [name for name in value.axes if name not in source]
     if any(kernel.decided_along(axis, kept) for axis in source):
         raise OpTypeError("which lanes of another axis are valid depends on a source axis")
-    if _extent(kernel, source) != _extent(kernel, target):
-        raise OpTypeError(f"extents differ: {_extent(kernel, source)} and {_extent(kernel, target)}")
+    if lanes_of(kernel, source) != lanes_of(kernel, target):
+        raise OpTypeError(f"extents differ: {lanes_of(kernel, source)} and {lanes_of(kernel, target)}")
     return (Type(value.dtype, union(kernel, set(value.axes) - set(source), target)),)
 
 
-def _extent(kernel: Kernel, axes: Sequence[str]) -> Expr:
+def lanes_of(kernel: Kernel, axes: Sequence[str]) -> Expr:
     """How many lanes the axes have together; computed sizes are what they are computed from."""
     computed = {size.name: size.value for size in kernel.sizes if size.value is not None}
     extent = Expr((((), 1),))
@@ -175,7 +200,7 @@ def load(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     buffer = kernel.buffer(op.attributes["buffer"])
     _check_rank(kernel, op)
     if "fill" in op.attributes:
-        _check_number(buffer.dtype, op.attributes["fill"])
+        check_number(buffer.dtype, op.attributes["fill"])
     named = form_axes(kernel, [*op.attributes["index"], *op.attributes.get("bounds", ())])
     return (Type(buffer.dtype, kernel.with_validity(named)),)
 

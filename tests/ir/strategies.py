@@ -21,8 +21,9 @@ from kdsl.ir.expr import Expr, cdiv, function, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Buffer, Kernel, Op, Region, Scalar, Size, TileParameter, Value, whole
 from kdsl.ir.meaning import COMBINES
 from kdsl.ir.ops import OPS
-from kdsl.ir.type_rules import OpTypeError
+from kdsl.ir.type_rules import PRECISIONS, OpTypeError
 from kdsl.ir.verify import verify
+from tests.ir import random_ops
 
 POINTWISE = [name for name, spec in OPS.items() if spec.pointwise is not None and name != "select"]
 LOCATIONS = [None, Location("a.py", 3, 5, 9), Location("a.py", 3, 5), Location('b "c".py', 7, 1, 2)]
@@ -71,6 +72,8 @@ class _Generator:
     def __init__(self, draw: Callable[[Any], Any], builder: Builder) -> None:
         self.draw, self.builder = draw, builder
         self.pool: list[Value] = []
+        self.atomic = self.choose(["add", "maximum", "minimum", "and", "or", "xor"])
+        self.named = False
 
     def choose(self, options: Sequence[Any]) -> Any:
         return self.draw(st.sampled_from(list(options)))
@@ -91,7 +94,10 @@ class _Generator:
     def number(self, dtype: DType) -> bool | int | float:
         if dtype == BOOL:
             return self.draw(st.booleans())
-        return self.draw(st.floats() if dtype.is_float else st.integers(0 if dtype.kind == "uint" else -128, 127))
+        if dtype.is_float:
+            return self.draw(st.floats())
+        half = 1 << min(dtype.bits, 8) - 1
+        return self.draw(st.integers(0 if dtype.kind == "uint" else -half, half - 1))
 
     def constant(self, dtype: DType | None = None) -> Value:
         dtype = dtype or self.choose(DTYPES.values())
@@ -109,7 +115,12 @@ class _Generator:
         return self.emit("select", [self.value(BOOL), self.value(dtype), self.value(dtype)])
 
     def cast(self) -> Value:
-        return self.emit("cast", [self.choose(self.pool)], self.choose(DTYPES.values()))
+        source, dtype = self.choose(self.pool), self.choose(DTYPES.values())
+        more: dict[str, Any] = {}
+        if dtype.is_float:
+            more |= self.choose([{}, {"saturate": True}])
+            more |= self.choose([{}, {"rounding": "zero"}]) if source.dtype.is_float else {}
+        return self.emit("cast", [source], dtype, **more)
 
     def argument(self) -> Value:
         return self.emit("argument", scalar="s")
@@ -137,6 +148,8 @@ class _Generator:
         return self.reduce_along(source, self.choose(self.builder.kernel.tile_axes(source)))
 
     def reduce_along(self, source: Value, axis: str) -> Value:
+        if source.dtype.is_storage:
+            source = self.emit("cast", [source], F32 if source.dtype.is_float else I32)
         combines = [name for name, combine in COMBINES.items() if source.dtype.kind in combine.kinds]
         return self.emit("reduce", [source], axis=axis, combine=self.choose(combines))
 
@@ -157,7 +170,7 @@ class _Generator:
         left, right, axis = self.choose(pairs)
         dtype = self.choose([each for each in DTYPES.values() if each.kind in ("float", "int")])
         operands = [self.emit("cast", [value], dtype) for value in (left, right)]
-        return self.emit("dot", operands, axis=axis, precision="ieee")
+        return self.emit("dot", operands, axis=axis, precision=self.choose(PRECISIONS))
 
     def reshape(self) -> Value:
         flat = [value for value in self.pool if "d" in value.axes and not {"r", "c"} & set(value.axes)]
@@ -177,7 +190,8 @@ class _Generator:
     def step(self) -> None:
         rows = [self.pointwise] * 12 + [self.select, self.cast, self.constant, self.argument, self.index]
         rows += [self.in_bounds, self.broadcast, self.reduce, self.reduce, self.dot, self.reshape, self.load, self.load]
-        self.choose(rows)()
+        more = [functools.partial(add, self) for add in random_ops.ANYWHERE]
+        self.choose([*rows, *more])()
 
     def loop(self) -> None:
         """A loop over k_step that carries one or two values over the rows and columns."""
@@ -233,6 +247,8 @@ def _axes(choose: Callable[[Sequence[Any]], Any]) -> tuple[Axis, ...]:
         whole("d", 4),
         whole("r", 2),
         whole("c", 2),
+        whole("v", 4),
+        whole("w", 8),
     )
 
 
@@ -245,9 +261,11 @@ def kernels(draw: Any) -> Case:
 
     shapes = {"x": (M, N), "a": (M, K), "b": (K, N), "p": (M, wrap(4)), "q": (wrap(4), N)}
     outputs = {"y": (choose(DTYPES.values()), (M, N)), "z": (F32, (M, cdiv(N, BN)))}
+    shared = {"bins": (I32, (wrap(random_ops.BINS),)), "slots": (I32, (cdiv(M, BM), cdiv(N, BN)))}
     parameters: list[Buffer | Scalar] = [Buffer(name, choose(DTYPES.values()), shape) for name, shape in shapes.items()]
     parameters.append(Scalar("s", choose(DTYPES.values())))
     parameters += [Buffer(name, dtype, shape, choose(["out", "inout"])) for name, (dtype, shape) in outputs.items()]
+    parameters += [Buffer(name, dtype, shape, "inout") for name, (dtype, shape) in shared.items()]
     tiles = tuple(TileParameter(name, draw(st.integers(1, 5))) for name in ("BM", "BN", "BK"))
     place = choose([None, Location("a.py", 1)])
     sizes = (Size("M"), Size("N"), Size("K"))
@@ -258,6 +276,8 @@ def kernels(draw: Any) -> Case:
     for step in range(draw(st.integers(2, 9))):
         if looped and step == 0:
             generator.loop()
+        if choose([True, False, False, False]):
+            choose(random_ops.AT_TOP)(generator)
         generator.step()
     generator.store()
     bound = {name: draw(st.integers(0, 7)) for name in ("M", "N", "K")}
@@ -267,5 +287,6 @@ def kernels(draw: Any) -> Case:
     for parameter in parameters:
         shape = [extent.evaluate(environment) for extent in parameter.shape] if isinstance(parameter, Buffer) else []
         array = random_array(rng, parameter.dtype, shape)
-        arguments[parameter.name] = array if isinstance(parameter, Buffer) else array.item()
+        plain = bool if parameter.dtype == BOOL else float if parameter.dtype.is_float else int
+        arguments[parameter.name] = array if isinstance(parameter, Buffer) else plain(array)
     return Case(verify(builder.finish()), bound, arguments)

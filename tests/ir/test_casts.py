@@ -29,7 +29,7 @@ def expected_cast(value: Any, source: DType, target: DType) -> Any:
         return round_to(float(value), target)
     if not source.is_float:
         return wrap_to(int(value), target)
-    limits = np.iinfo(target.numpy)
+    limits = ml_dtypes.iinfo(target.numpy)
     if value != value:
         return 0
     return max(limits.min, min(limits.max, math.trunc(value) if math.isfinite(value) else math.copysign(2**70, value)))
@@ -82,12 +82,100 @@ def test_a_cast_rounds_once_truncates_saturates_or_wraps(source: DType, target: 
     )
 
 
+FLOATS = [dtype for dtype in DTYPES.values() if dtype.is_float]
+STORED = [dtype for dtype in DTYPES.values() if dtype.is_storage]
+
+
 @pytest.mark.parametrize("source", [F16, F32], ids=str)
-@pytest.mark.parametrize("target", [F16, BF16, F32], ids=str)
+@pytest.mark.parametrize("target", [dtype for dtype in FLOATS if dtype != F64], ids=str)
 def test_float_casts_agree_with_ml_dtypes(source: DType, target: DType) -> None:
     x = cast_operands(source, target)
     with np.errstate(all="ignore"):
         assert_same(evaluate("cast", [x], target), x.astype(target.numpy), x)
+
+
+def every(dtype: DType) -> Array:
+    """Every value of a type of at most 16 bits."""
+    return np.arange(1 << dtype.bits, dtype=np.uint8 if dtype.bits <= 8 else np.uint16).view(dtype.numpy)
+
+
+@pytest.mark.parametrize("target", [F32, F16, BF16, DTYPES["i32"], DTYPES["i8"], BOOL], ids=str)
+@pytest.mark.parametrize("source", STORED, ids=str)
+def test_every_stored_value_is_read_as_ml_dtypes_reads_it(source: DType, target: DType) -> None:
+    x = every(source)
+    got = evaluate("cast", [x], target)
+    if source.is_float and target.is_integer:  # ml_dtypes says nothing of NaN and infinity
+        wide = x.astype(np.float64)
+        limits = np.iinfo(target.numpy)
+        expected = np.clip(np.trunc(np.nan_to_num(wide, nan=0.0)), limits.min, limits.max).astype(target.numpy)
+    else:
+        expected = x.astype(np.float32).astype(target.numpy) if source.is_float else x.astype(target.numpy)
+    assert_same(got, expected, x)
+
+
+@pytest.mark.parametrize("target", STORED, ids=str)
+@pytest.mark.parametrize("source", [F16, BF16], ids=str)
+def test_every_sixteen_bit_float_is_stored_as_ml_dtypes_stores_it(source: DType, target: DType) -> None:
+    x = every(source)
+    got = evaluate("cast", [x], target)
+    if target.is_float:
+        assert_same(got, x.astype(np.float32).astype(target.numpy), x)
+        return
+    low, high = (-8, 7) if target.kind == "int" else (0, 15)
+    expected = [0 if v != v else int(max(low, min(high, v))) for v in x.astype(np.float64).tolist()]
+    assert_same(got, np.array(expected, np.int8).astype(target.numpy), x)
+
+
+def test_what_each_narrow_float_makes_of_too_much_and_of_nan() -> None:
+    x = np.array([464.0, 465.0, 1e9, -1e9, np.inf, -np.inf, np.nan, -0.0, -1e-9], np.float32)
+    expected = {
+        "f8e4m3": [448, math.nan, math.nan, math.nan, math.nan, math.nan, math.nan, -0.0, -0.0],
+        "f8e5m2": [448, 448, math.inf, -math.inf, math.inf, -math.inf, math.nan, -0.0, -0.0],
+        "f8e4m3fnuz": [*[math.nan] * 7, 0.0, 0.0],
+        "f4e2m1": [6, 6, 6, -6, 6, -6, -0.0, -0.0, -0.0],
+        "f16": [464, 465, math.inf, -math.inf, math.inf, -math.inf, math.nan, -0.0, -0.0],
+    }
+    saturated = {
+        "f8e4m3": [448, 448, 448, -448, 448, -448, math.nan, -0.0, -0.0],
+        "f8e5m2": [448, 448, 57344, -57344, 57344, -57344, math.nan, -0.0, -0.0],
+        "f8e4m3fnuz": [240, 240, 240, -240, 240, -240, math.nan, 0.0, 0.0],
+        "f4e2m1": [6, 6, 6, -6, 6, -6, -0.0, -0.0, -0.0],
+        "f16": [464, 465, 65504, -65504, 65504, -65504, math.nan, -0.0, -0.0],
+    }
+    for name, values in expected.items():
+        dtype = DTYPES[name]
+        plain, kept = (evaluate("cast", [x], dtype, **more) for more in ({}, {"saturate": True}))
+        np.testing.assert_array_equal(plain.astype(np.float64), values, name)
+        np.testing.assert_array_equal(kept.astype(np.float64), saturated[name], name)
+        np.testing.assert_array_equal(np.signbit(plain.astype(np.float64))[-2:], np.signbit(values)[-2:], name)
+
+
+def test_integers_become_narrow_floats_with_one_rounding() -> None:
+    x = np.array([2**62 + 2**58 + 1, -(2**62) - 2**58 - 1, 17, 19, 1000, -1000], np.int64)
+    assert evaluate("cast", [x], DTYPES["f8e5m2"]).astype(float).tolist() == [
+        *(math.inf, -math.inf, 16.0, 20.0, 1024.0, -1024.0)
+    ]
+    assert evaluate("cast", [x], DTYPES["f8e4m3"], saturate=True).astype(float).tolist() == [
+        *(448.0, -448.0, 16.0, 20.0, 448.0, -448.0)
+    ]
+
+
+@pytest.mark.parametrize("target", [dtype for dtype in FLOATS if dtype not in (F32, F64)], ids=str)
+@pytest.mark.parametrize("source", [F32, F64], ids=str)
+def test_rounding_to_zero_never_grows_and_loses_less_than_a_step(source: DType, target: DType) -> None:
+    x = cast_operands(source, target)
+    got = evaluate("cast", [x], target, rounding="zero")
+    wide, exact = got.astype(np.float64), x.astype(np.float64)
+    finite = np.isfinite(exact)
+    assert np.all(np.isfinite(wide[finite])) and np.all(np.abs(wide[finite]) <= np.abs(exact[finite]))
+    assert_same(got[~finite], evaluate("cast", [x[~finite]], target))
+    largest = float(ml_dtypes.finfo(target.numpy).max)
+    inside = finite & (np.abs(exact) < largest)
+    far = np.copysign(np.inf if largest > 448 else largest, exact[inside])
+    away = np.nextafter(got[inside], far.astype(target.numpy))
+    stays = np.abs(wide[inside]) == largest
+    assert np.all((np.abs(away.astype(np.float64)) > np.abs(exact[inside])) | stays | (exact[inside] == 0))
+    assert np.all(np.abs(wide[finite & ~inside]) == largest)
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)

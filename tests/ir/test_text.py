@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kdsl.diagnostics import KdslError, Location
-from kdsl.ir.kernel import Kernel, Op, bind, walk
+from kdsl.ir.kernel import COMPARE, Kernel, Op, bind, walk
 from kdsl.ir.text import parse_kernel, print_kernel
 from kdsl.ir.verify import IRError, verify
 from tests.ir.strategies import Case, kernels
@@ -199,3 +199,9 @@ def test_an_op_that_lacks_its_result_is_named() -> None:
     broken = dataclasses.replace(kernel, body=dataclasses.replace(kernel.body, ops=(op,)))
     with pytest.raises(IRError, match="constant"):
         verify(broken)
+
+
+@pytest.mark.parametrize("comparison", list(COMPARE))
+def test_every_comparison_of_a_constraint_is_read_back(comparison: str) -> None:
+    text = f"kernel k(x: in f32[N]) {{\n  size N\n  require mod(N, 8) {comparison} 4\n}}\n"
+    assert print_kernel(parse_kernel(text)) == text

@@ -58,7 +58,6 @@ def test_the_kernel_that_the_tests_break_is_well_formed() -> None:
 
 OPS = {
     "no such op": ("%z: f32 = frobnicate %c", "frobnicate is no op"),
-    "reserved op": ("%z: f32 = scan %c", "scan is reserved"),
     "operand count": ("%z: f32[i, j, t, n] = add %c", "add takes 2 operands, not 1"),
     "region count": ("%z: f32 = for u () { yield }", "for gives nothing"),
     "attribute missing": ("%z: f32[i, j, t] = reduce %c {axis = n}", "reduce lacks its attribute combine"),
@@ -182,7 +181,7 @@ AFTER = {
         "load: .* depends on the loop axis t outside its loop",
     ),
     "lanes that the loop decides, as numbers": ("%z: i32[w] = index {form = w}", "index: .* loop axis t"),
-    "a yield": ("yield %sum", "yield is not the last op of a loop"),
+    "a yield": ("yield %sum", "yield is not the last op of a region"),
 }
 
 

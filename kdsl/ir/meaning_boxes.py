@@ -1,4 +1,4 @@
-"""What loads and stores mean, in NumPy.
+"""NumPy meanings of loads and stores of boxes.
 
 The elements of an affine access that stays inside its tensor are a strided view of the tensor. Others go by index
 arrays, one a dimension.
@@ -65,7 +65,7 @@ def _view(frame: Frame, op: Op, axes: Sequence[str]) -> Array | None:
     start: list[Any] = []
     strides = dict.fromkeys(axes, 0)
     for form, size, stride in zip(op.attributes["index"], buffer.shape, buffer.strides, strict=True):
-        if form.affine is None:
+        if form.affine is None or form.affine[1].keys() - frame.points.keys():
             return None
         constant, coefficients = form.affine
         low = high = first = constant
@@ -80,8 +80,10 @@ def _view(frame: Frame, op: Op, axes: Sequence[str]) -> Array | None:
             return None
         start.append(slice(first, None))
     shape = [len(frame.points[name]) if strides[name] else 1 for name in axes]
-    first_element = buffer[(*start, ...)]
-    return np.lib.stride_tricks.as_strided(first_element, shape, [strides[name] for name in axes])
+    # As plain bits: NumPy makes no strided view of some of the dtypes that it does not know.
+    first_element = buffer[(*start, ...)].view(f"u{buffer.dtype.itemsize}")
+    view = np.lib.stride_tricks.as_strided(first_element, shape, [strides[name] for name in axes])
+    return view.view(buffer.dtype)
 
 
 def _is_distinct(view: Array) -> bool:

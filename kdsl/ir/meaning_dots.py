@@ -1,0 +1,87 @@
+"""NumPy meanings of dots: of what precision, of what width, with what scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from kdsl.ir.kernel import Op
+from kdsl.ir.meaning import Array, Frame
+
+
+def dot(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    axis, kernel = op.attributes["axis"], frame.kernel
+    outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
+    left = [name for name in kernel.tile_axes(op.operands[0]) if name != axis]
+    right = [name for name in kernel.tile_axes(op.operands[1]) if name != axis]
+    dtype, precision = op.result.dtype.numpy, op.attributes["precision"]
+    # One layout for every product: BLAS sums in another order where a matrix is stored transposed.
+    first = np.ascontiguousarray(_operand(frame, op, operands, 0, (*outer, *left, axis)), dtype)
+    second = np.ascontiguousarray(_operand(frame, op, operands, 1, (*outer, axis, *right)), dtype)
+    first, second = _reduced(first, precision), _reduced(second, precision)
+    rows, columns = first.shape[len(outer) : -1], second.shape[len(outer) + 1 :]
+    batch = first.shape[: len(outer)], second.shape[: len(outer)]
+    product = np.matmul(
+        first.reshape(*batch[0], math.prod(rows), first.shape[-1]),
+        second.reshape(*batch[1], second.shape[len(outer)], math.prod(columns)),
+    )
+    product = product.reshape((*product.shape[: len(outer)], *rows, *columns))
+    placed = (*outer, *left, *right)
+    return [np.transpose(product, [placed.index(name) for name in op.result.axes])]
+
+
+# Explicit fraction bits that one multiplication keeps of an f32 operand; split products keep all that matters.
+_FRACTION_BITS = {"tf32": 10, "bf16": 7}
+
+
+def _reduced(array: Array, precision: str) -> Array:
+    """f32 operands as a dot of that precision multiplies them: rounded to nearest even."""
+    if precision not in _FRACTION_BITS or array.dtype != np.float32:
+        return array
+    drop = np.uint32(23 - _FRACTION_BITS[precision])
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    half = (np.uint32(1) << (drop - np.uint32(1))) - np.uint32(1) + ((bits >> drop) & np.uint32(1))
+    rounded = ((bits + half) >> drop << drop).view(np.float32)
+    return np.where(np.isfinite(array), rounded, array)
+
+
+def dot_scaled(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    kernel, axis = frame.kernel, op.attributes["axis"]
+    outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
+    sides = []
+    for which, group in ((0, op.attributes["left_group"]), (2, op.attributes["right_group"])):
+        value, scale = op.operands[which], op.operands[which + 1]
+        kept = [name for name in kernel.tile_axes(value) if name != axis]
+        axes, grouped = kernel.order({*outer, *kept, axis}), kernel.order({*outer, *kept, group})
+        exponent = np.transpose(
+            frame.align(operands[which + 1], scale.axes, grouped), [grouped.index(n) for n in (*outer, *kept, group)]
+        )
+        exponent = np.repeat(exponent, frame.size(axis) // frame.size(group), axis=-1).astype(np.float64)
+        factor = np.where(exponent == 255, np.nan, np.exp2(exponent - 127))
+        array = frame.align(operands[which], value.axes, axes)
+        array = np.transpose(array, [axes.index(name) for name in (*outer, *kept, axis)]).astype(np.float64) * factor
+        sides.append((kept, array))
+    (left, first), (right, second) = sides
+    rows, columns, count = first.shape[len(outer) : -1], second.shape[len(outer) : -1], first.shape[-1]
+    product = np.matmul(
+        first.reshape(*first.shape[: len(outer)], math.prod(rows), count),
+        np.swapaxes(second.reshape(*second.shape[: len(outer)], math.prod(columns), count), -1, -2),
+    )
+    product = product.reshape((*product.shape[: len(outer)], *rows, *columns)).astype(np.float32)
+    placed = (*outer, *left, *right)
+    return [np.transpose(product, [placed.index(name) for name in op.result.axes])]
+
+
+def _operand(frame: Frame, op: Op, operands: list[Array], which: int, layout: Sequence[str]) -> Array:
+    """A dot operand in a layout, full along its tile axes, zero where the contracted axis makes it invalid."""
+    own, axes = op.operands[which].axes, frame.kernel.order(layout)
+    array = frame.align(operands[which], own, axes)
+    valid = frame.valid(frame.kernel.decided_along(op.attributes["axis"], own), axes)
+    array = array if valid.all() else np.where(valid, array, np.zeros((), array.dtype))
+    sizes = [
+        frame.size(name) if frame.kernel.axis(name).kind == "tile" else array.shape[place]
+        for place, name in enumerate(axes)
+    ]
+    return np.transpose(np.broadcast_to(array, sizes), [axes.index(name) for name in layout])
