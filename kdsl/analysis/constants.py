@@ -17,7 +17,7 @@ from kdsl.ir.ops import OPS
 def number(value: Any, dtype: DType) -> Array:
     """A Python number as an element of that type."""
     with np.errstate(over="ignore"):
-        return np.asarray(value).astype(dtype.numpy)
+        return meaning.number(value, dtype)
 
 
 def evaluate(op: Op, operands: Sequence[Array]) -> Array | None:
@@ -27,7 +27,7 @@ def evaluate(op: Op, operands: Sequence[Array]) -> Array | None:
         if op.name == "constant":
             return number(op.attributes["value"], op.result.dtype)
         if op.name == "cast":
-            return np.asarray(meaning.convert(operands[0], op.result.dtype))
+            return np.asarray(meaning.convert(operands[0], op.result.dtype, **op.attributes))
         return None if pointwise is None else number(pointwise(*operands), op.result.dtype)
 
 

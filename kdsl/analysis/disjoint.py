@@ -1,127 +1,187 @@
-"""Whether the programs of a grid may run at once: no element that one of them writes is touched by another.
+"""disjoint: no two programs touch one element of a buffer that one of them writes.
 
-Two programs touch different elements where an index form tells them apart: `BM*m_block + m` does so for m_block if m
-has at most BM lanes. Programs that no form tells apart do no harm to a tensor that is only written, if all write the
-same to it.
+What makes a grid `parallel`: its programs may run in any order, or several at a time. The same question about a loop
+axis asks it of two iterations within one program.
+
+Proven from index forms, one coordinate after another. A dimension whose form is c*s + rest tells s where the rest of
+any two lanes differs by less than c: then equal elements have equal s. Coordinates that are told already, and those
+that both sides share, cancel from the rest. So `BM*m_block + m` with m < BM tells m_block, and so does `N*m + n` with
+n < N; `2*m + n` with n < 4 (a halo) does not. What is not proven is counted, if the kernel is bound and small enough.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-from kdsl.analysis.validity import interval, slacks
+import numpy as np
+
+from kdsl.analysis.accesses import Access, Answer, accesses, touched
+from kdsl.analysis.affine import Split, distribute, splits
+from kdsl.analysis.ranges import never_negative_if
+from kdsl.analysis.validity import slacks
 from kdsl.ir.expr import Expr, symbol, wrap
-from kdsl.ir.kernel import Bound, Kernel, Op, Region
-from kdsl.ir.ops import OPS
-from kdsl.ir.type_rules import axis_bounds, form_axes
+from kdsl.ir.kernel import Axis, Kernel, walk
+from kdsl.ir.type_rules import form_axes
 
 
-@dataclass(frozen=True)
-class Access:
-    """A load or store, the axes that what it does varies over, and the bounds of the lanes that it touches."""
+def disjoint(kernel: Kernel, loop: str | None = None) -> Answer:
+    """Whether no two programs, or no two iterations of `loop` in one program, share an element that one writes.
 
-    op: Op
-    axes: frozenset[str]
-    bounds: tuple[Bound, ...]
-
-
-def is_parallel(kernel: Kernel) -> bool:
-    """Whether no program of a bound kernel is seen to depend on another: sound, but not complete."""
-    grid = frozenset(axis.name for axis in kernel.program_axes if axis.extent.constant not in (0, 1))
-    touched: dict[str, list[Access]] = {}
-    for access in _accesses(kernel, kernel.body, frozenset()):
-        touched.setdefault(access.op.attributes["buffer"], []).append(access)
-    return all(_is_safe(kernel, grid, accesses) for accesses in touched.values())
-
-
-def _accesses(kernel: Kernel, region: Region, around: frozenset[str]) -> Iterator[Access]:
-    """The loads and stores of a region; `around` are the axes that decide how often it runs."""
-    for op in region.ops:
-        if OPS[op.name].effect != "none":
-            bounds = op.attributes.get("bounds", ())
-            named = form_axes(kernel, [*op.attributes["index"], *bounds])
-            axes = kernel.with_validity([*named, *(name for value in op.operands for name in value.axes)])
-            yield Access(op, around.union(axes), (*bounds, *axis_bounds(kernel, axes)))
-        for inner in op.regions:
-            extent = kernel.axis(op.attributes["axis"]).extent
-            yield from _accesses(kernel, inner, around.union(kernel.order(extent.symbols)))
-
-
-def _is_safe(kernel: Kernel, grid: frozenset[str], accesses: Sequence[Access]) -> bool:
-    stores = [access for access in accesses if OPS[access.op.name].effect == "write"]
-    if not stores:
-        return True
-    together = grid - _told_apart(kernel, grid, accesses)
-    return not together or (len(stores) == len(accesses) and not any(store.axes & together for store in stores))
-
-
-def _told_apart(kernel: Kernel, grid: frozenset[str], accesses: Sequence[Access]) -> frozenset[str]:
-    """The program axes on which programs differ wherever two of the accesses meet in an element."""
-    kernels = [_with_lanes(kernel, access.bounds) for access in accesses]
-    told: frozenset[str] = frozenset()
-    for forms in zip(*(access.op.attributes["index"] for access in accesses), strict=True):
-        told |= _told_by(grid, list(zip(kernels, forms, strict=True)))
-    return told
-
-
-def _told_by(grid: frozenset[str], forms: Sequence[tuple[Kernel, Expr]]) -> frozenset[str]:
-    """The program axes that the index in one dimension tells apart: leading digits of a number of mixed radix.
-
-    A digit is an axis with the same coefficient in all forms. Numbers that are equal have an equal leading digit if its
-    step is longer than all that follows can reach; then the next one leads.
+    `yes` holds for all sizes that the kernel takes; `no` names two accesses and an element, and is given for bound
+    kernels only. Atomics of one kind without results commute, and are not held against each other.
     """
-    steps = _common_steps([form for _, form in forms])
-    ends = [interval(kernel, form - _sum_of(steps)) for kernel, form in forms]
-    known = [end for end in ends if end is not None]
-    if len(known) < len(ends):
-        return frozenset()
-    reach = max(high for _, high in known) - min(low for low, _ in known)
-    digits = []
-    for name in sorted(steps, key=lambda name: abs(steps[name])):
-        last = max(_last(kernel, name) for kernel, _ in forms)
-        if last:  # an axis of one point is no digit
-            digits.append((name, abs(steps[name]) > reach))
-            reach += abs(steps[name]) * last
-    leading = itertools.takewhile(lambda digit: digit[1], reversed(digits))
-    return grid.intersection(name for name, _ in leading)
+    found = accesses(kernel)
+    if loop is not None:
+        found = tuple(access for access in found if loop in access.axes)
+    doubt: Answer | None = None
+    for place, first in enumerate(found):
+        for second in found[place:]:
+            if first.buffer != second.buffer or not (first.writes or second.writes) or _commute(first, second):
+                continue
+            answer = _pair(kernel, first, second, loop)
+            if answer.verdict == "no":
+                return answer
+            if doubt is None and not answer.proven:
+                doubt = answer
+    return Answer("yes", "each element that is written belongs to one program") if doubt is None else doubt
 
 
-def _sum_of(steps: Mapping[str, int]) -> Expr:
-    return sum((step * symbol(name) for name, step in steps.items()), wrap(0))
+def _commute(first: Access, second: Access) -> bool:
+    ops = first.op, second.op
+    kinds = {op.attributes.get("combine") for op in ops}
+    return all(op.name == "atomic" and not op.results for op in ops) and len(kinds) == 1 and kinds != {"exchange"}
 
 
-def _last(kernel: Kernel, axis: str) -> int:
-    """The last point of an axis in a bound kernel, whatever its extent depends on."""
-    points = interval(kernel, symbol(axis))
-    assert points is not None, axis
-    return points[1]
+def _pair(kernel: Kernel, first: Access, second: Access, loop: str | None) -> Answer:
+    where = f"{first.op.name} and {second.op.name} of {first.buffer}"
+    if first.index is None or second.index is None:
+        return Answer("unknown", f"{where}: places are computed", second.op)
+    if _Proof(kernel, first, second, loop).holds():
+        return Answer("yes", where)
+    return _count(kernel, first, second, loop, where)
 
 
-def _common_steps(forms: Sequence[Expr]) -> dict[str, int]:
-    """The axes in which all forms are linear with the same constant coefficient."""
-    steps: dict[str, int] = {}
-    for name in frozenset.intersection(*(form.symbols for form in forms)):
-        first, *others = (form.coefficient(name) for form in forms)
-        if first is not None and first.constant and all(other == first for other in others):
-            steps[name] = first.constant
-    return steps
+class _Proof:
+    """Two lanes, one of each access, that touch the same element: are they of one program?
+
+    The second lane's coordinates get a prime, but for those that are known to equal the first lane's.
+    """
+
+    def __init__(self, kernel: Kernel, first: Access, second: Access, loop: str | None) -> None:
+        self.over = [axis.name for axis in kernel.program_axes] if loop is None else [loop]
+        self.equal: set[str] = set()
+        if loop is not None:  # the same program, and the same iteration of the loops around
+            self.equal = set(_shared(kernel, first, second, loop))
+        whiles = [op for op in walk(kernel.body) if op.name == "while"]
+        inner = [op for each in whiles for region in each.regions for op in walk(region)]
+        self.repeated = {op.attributes["integer"] for op in inner if op.name == "let"}
+        assert first.index is not None and second.index is not None
+        self.first = [distribute(form) for form in first.index]
+        self.second = [distribute(form) for form in second.index]
+        self.facts = [[distribute(end) for bound in side.bounds for end in slacks(bound)] for side in (first, second)]
+        self.kernel = kernel
+        for split in splits(kernel, [*self.first, *self.second, *self.facts[0], *self.facts[1]]):
+            self.split(split)
+
+    def split(self, split: Split) -> None:
+        """Put a quotient and a remainder in an axis's place."""
+        name, parts = split.axis.name, (split.quotient, split.remainder)
+        inside = split.axis.extent - 1 - split.whole
+        self.first, self.second = ([split.apply(form) for form in side] for side in (self.first, self.second))
+        self.facts = [[*(split.apply(form) for form in side), inside] for side in self.facts]
+        axes: list[Axis] = []
+        for axis in self.kernel.axes:
+            axes += parts if axis.name == name else [replace(axis, extent=split.apply(axis.extent))]
+        self.kernel = replace(self.kernel, axes=tuple(axes))
+        if name in self.over:
+            self.over = [other for other in self.over if other != name] + [part.name for part in parts]
+        if name in self.equal:
+            self.equal |= {part.name for part in parts}
+
+    def holds(self) -> bool:
+        if self.apart():
+            return True
+        self.equal |= {name for name in self.over if self.kernel.axis(name).extent.constant in (0, 1)}
+        told = True
+        while told and not set(self.over) <= self.equal:
+            told = False
+            # Lanes and inner loops, too: what is told of them cancels when it comes to others.
+            for axis in self.kernel.axes:
+                name = axis.name
+                if name not in self.equal and any(map(self.tells, self.first, self.second, [name] * len(self.first))):
+                    self.equal.add(name)
+                    told = True
+        return set(self.over) <= self.equal
+
+    def apart(self) -> bool:
+        """Whether the two never touch one element at all: in some dimension, one stays before the other."""
+        both, primed, facts = self.twice()
+        differences = [a - b.substitute(primed) for a, b in zip(self.first, self.second, strict=True)]
+        return any(
+            never_negative_if(both, sign * difference - 1, facts) for difference in differences for sign in (1, -1)
+        )
+
+    def tells(self, first: Expr, second: Expr, name: str) -> bool:
+        """Whether two lanes with equal forms have the same place on the axis."""
+        factor = first.coefficient(name)
+        if factor is None or factor == wrap(0) or factor != second.coefficient(name):
+            return False
+        both, primed, facts = self.twice()
+        if form_axes(self.kernel, [factor]) or factor.symbols & primed.keys():
+            return False
+        rest = first.substitute({name: 0}) - second.substitute({name: 0}).substitute(primed)
+        return any(
+            never_negative_if(both, sign * factor - 1 - rest, facts)
+            and never_negative_if(both, sign * factor - 1 + rest, facts)
+            for sign in (1, -1)
+        )
+
+    def twice(self) -> tuple[Kernel, Mapping[str, Expr], list[Expr]]:
+        """The kernel with a primed copy of each axis that may differ, the names of those, and what both lanes keep."""
+        differing = [axis.name for axis in self.kernel.axes if axis.name not in self.equal]
+        # What a `let` names is the same in one place on its axes, but in a while each time another.
+        differing += [
+            integer.name
+            for integer in self.kernel.integers
+            if integer.name in self.repeated or not set(integer.axes) <= self.equal
+        ]
+        primed = {name: symbol(f"{name}'") for name in differing}
+        axes: list[Axis] = []
+        for axis in self.kernel.axes:
+            axes.append(axis)
+            if axis.name in primed:
+                axes.append(Axis(f"{axis.name}'", axis.kind, axis.extent.substitute(primed)))
+        facts = [*self.facts[0], *(fact.substitute(primed) for fact in self.facts[1])]
+        return replace(self.kernel, axes=tuple(axes)), primed, facts
 
 
-def _with_lanes(kernel: Kernel, bounds: Iterable[Bound]) -> Kernel:
-    """The kernel with tile axes cut where the bounds fail for every program."""
-    limits: dict[str, int] = {}
-    for slack in (slack for bound in bounds for slack in slacks(bound)):
-        for axis in kernel.axes:
-            if axis.kind == "tile" and axis.name in slack.symbols and slack.coefficient(axis.name) == wrap(-1):
-                ends = interval(kernel, slack + symbol(axis.name))
-                if ends is not None:
-                    limits[axis.name] = min(limits.get(axis.name, ends[1] + 1), ends[1] + 1)
-    cut = [
-        replace(axis, extent=wrap(min(axis.extent.constant or 0, max(0, limits[axis.name]))))
-        if axis.name in limits
-        else axis
-        for axis in kernel.axes
-    ]
-    return replace(kernel, axes=tuple(cut))
+def _shared(kernel: Kernel, first: Access, second: Access, loop: str | None) -> tuple[str, ...]:
+    """The axes on which two iterations of a loop that are compared have the same place; none for two programs."""
+    if loop is None:
+        return ()
+    around = first.loops[: first.loops.index(loop)], second.loops[: second.loops.index(loop)]
+    return (*(axis.name for axis in kernel.program_axes), *(around[0] if around[0] == around[1] else ()))
+
+
+def _count(kernel: Kernel, first: Access, second: Access, loop: str | None, where: str) -> Answer:
+    """Ask every lane of a bound kernel: who touches each element?"""
+    lanes = [found for found in (touched(kernel, first), touched(kernel, second)) if found is not None]
+    if len(lanes) < 2:
+        return Answer("unknown", f"{where}: not proven from the index forms", second.op)
+    shared = _shared(kernel, first, second, loop)
+    over = [axis.name for axis in kernel.program_axes] if loop is None else [loop]
+    # For each element (in one place on the shared axes): the programs or iterations that touch it, on either side.
+    owners: list[dict[tuple[int, ...], set[tuple[int, ...]]]] = [{}, {}]
+    for (places, element), found in zip(lanes, owners, strict=True):
+        columns = np.stack([element, *(places[name] for name in (*shared, *over))], axis=1)
+        for row in np.unique(columns, axis=0).tolist():
+            found.setdefault(tuple(row[: 1 + len(shared)]), set()).add(tuple(row[1 + len(shared) :]))
+    for key in sorted(owners[0].keys() & owners[1].keys()):
+        together = sorted(owners[0][key] | owners[1][key])
+        if len(together) > 1:
+            if not (first.certain and second.certain):
+                return Answer("unknown", f"{where}: whether they happen depends on a condition", second.op)
+            one, other = ({name: place for name, place in zip(over, row, strict=True)} for row in together[:2])
+            return Answer("no", f"{where}: {one} and {other} meet at element {key[0]}", second.op)
+    return Answer("yes", f"{where}: counted")

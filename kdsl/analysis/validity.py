@@ -1,14 +1,11 @@
 """Which lanes mean something: whether bounds always hold, follow from one another, and what lanes outside them hold.
 
 One algebra: every end of a bound is a *slack*, an integer form that is at least zero where the bound holds, so that
-"always holds" and "follows from" are both `never_negative` of a form. Proofs are sound and simple: an axis stands at
-the end of its range that makes the form smallest, and what is left must cancel syntactically or be a sum of
-non-negative terms.
+"always holds" and "follows from" are both `never_negative` of a form.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,122 +13,11 @@ from typing import Any
 import numpy as np
 
 from kdsl.analysis.constants import evaluate, number, same_bits
+from kdsl.analysis.ranges import never_negative
 from kdsl.ir.dtypes import BOOL
-from kdsl.ir.expr import FUNCTIONS, Atom, Expr, Function, IntLike, Symbol, symbol, wrap
+from kdsl.ir.expr import Expr, Function
 from kdsl.ir.kernel import Bound, Kernel, Op, walk
 from kdsl.ir.meaning import Array
-
-Interval = tuple[int, int]
-
-# -- integer forms -------------------------------------------------------------------------------------------------
-
-
-def interval(kernel: Kernel, form: Expr) -> Interval | None:
-    """The least and the greatest value of a form over all lanes of all programs, or None where a size is not bound.
-
-    Exact for a form that is linear in axes whose extents are constant; otherwise it may be too wide. Where an axis has
-    no points at all, the form has no values and the interval means nothing.
-    """
-    low = high = 0
-    for monomial, coefficient in form.terms:
-        ends: Interval = (coefficient, coefficient)
-        for atom in monomial:
-            other = _atom_interval(kernel, atom)
-            if other is None:
-                return None
-            corners = [a * b for a in ends for b in other]
-            ends = min(corners), max(corners)
-        low, high = low + ends[0], high + ends[1]
-    return low, high
-
-
-def _atom_interval(kernel: Kernel, atom: Atom) -> Interval | None:
-    if isinstance(atom, Symbol):
-        extents = {axis.name: axis.extent for axis in kernel.axes}
-        points = interval(kernel, extents[atom.name]) if atom.name in extents else None
-        return None if points is None else (0, max(0, points[1] - 1))
-    arguments = [interval(kernel, argument) for argument in atom.arguments]
-    known = [ends for ends in arguments if ends is not None]
-    if len(known) < len(arguments):
-        return None
-    if atom.name in ("cdiv", "floordiv", "mod"):
-        (low, high), (divisor, same) = known
-        if divisor != same or divisor <= 0:
-            return None
-        if atom.name == "mod":
-            one_period = low // divisor == high // divisor
-            return (low % divisor, high % divisor) if one_period else (0, divisor - 1)
-        known = [(low, high), (divisor, divisor)]
-    # min, max and next_pow2 grow with every argument, a quotient with its numerator.
-    function = FUNCTIONS[atom.name]
-    return int(function(*(low for low, _ in known))), int(function(*(high for _, high in known)))
-
-
-def never_negative(kernel: Kernel, form: Expr) -> bool:
-    """Whether the form is provably at least zero for every point of every axis, and all sizes that the kernel takes."""
-    ends = interval(kernel, form)
-    if ends is not None and ends[0] >= 0:
-        return True
-    for monomial, coefficient in form.terms:
-        if len(monomial) == 1 and isinstance(monomial[0], Function) and monomial[0].name in ("min", "max"):
-            rest = form - Expr(((monomial, coefficient),))
-            choices = (never_negative(kernel, rest + argument * coefficient) for argument in monomial[0].arguments)
-            return all(choices) if (monomial[0].name == "min") == (coefficient > 0) else any(choices)
-    # Tile axes before loops before programs: an extent may depend on axes of the kinds that come earlier.
-    for axis in reversed(kernel.axes):
-        if axis.name not in form.symbols:
-            continue
-        slope = form.coefficient(axis.name)
-        if slope is None:
-            return False
-        if never_negative(kernel, slope):
-            return never_negative(kernel, form.substitute({axis.name: 0}))
-        if never_negative(kernel, -slope):
-            return never_negative(kernel, form.substitute({axis.name: axis.extent - 1}))
-        return False
-    return any(_sum_of_non_negatives(kernel, form.substitute(facts)) for facts in _divisibility(kernel))
-
-
-def _sum_of_non_negatives(kernel: Kernel, form: Expr) -> bool:
-    tiles = {tile.name for tile in kernel.tiles}
-    least = 0
-    for monomial, coefficient in form.terms:
-        if not monomial:
-            least += coefficient
-        elif coefficient < 0 or not all(_atom_never_negative(atom) for atom in monomial):
-            return False
-        elif all(isinstance(atom, Symbol) and atom.name in tiles for atom in monomial):
-            least += coefficient  # a tile size is at least 1
-    return least >= 0
-
-
-def _atom_never_negative(atom: Atom) -> bool:
-    """Sizes and tile parameters are; so are functions of such. Only for forms in which no axis is left."""
-    if isinstance(atom, Symbol) or atom.name == "next_pow2":
-        return True
-    return all(
-        coefficient >= 0 and all(map(_atom_never_negative, monomial))
-        for argument in atom.arguments
-        for monomial, coefficient in argument.terms
-    )
-
-
-def _divisibility(kernel: Kernel) -> Iterable[Mapping[str, IntLike]]:
-    """Ways to write sizes as multiples, from constraints `mod(N, c) == 0`: N = c*q for a new symbol q."""
-    multiples: dict[str, list[Expr]] = {}
-    for constraint in kernel.constraints:
-        atoms = [atom for monomial, _ in constraint.left.terms for atom in monomial]
-        if constraint.comparison != "==" or constraint.right != wrap(0) or len(atoms) != 1:
-            continue
-        (atom,) = atoms
-        if isinstance(atom, Function) and atom.name == "mod" and constraint.left.terms[0][1] == 1:
-            size, divisor = atom.arguments
-            names = [name for name in size.symbols if size == symbol(name) and name not in divisor.symbols]
-            for name in names:
-                multiples.setdefault(name, []).append(divisor * symbol(f"{name}/({divisor})"))
-    for choice in itertools.product(*multiples.values()):
-        yield dict(zip(multiples, choice, strict=True))
-
 
 # -- bounds --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""dce: what reaches no store goes away, carried values of loops included.
+"""dce: what reaches no effect goes away, carried values of loops included.
 
 before:
     kernel copy(x: in f32[8], y: out f32[8]) {
@@ -50,33 +50,53 @@ def _region(region: Region, used: set[str]) -> Region:
     for op in reversed(region.ops):
         if not _has_effect(op) and not any(value.name in used for value in op.results) and op.name != "yield":
             continue
-        if op.name == "for":
+        if op.name in ("for", "while"):
             op = _loop(op, used)
+        elif op.name == "if":
+            op = _branch(op, used)
+        else:
+            op = replace(op, regions=tuple(_region(inner, used) for inner in op.regions))
         used.update(value.name for value in op.operands)
         kept.append(op)
     return replace(region, ops=tuple(reversed(kept)))
 
 
 def _has_effect(op: Op) -> bool:
-    return OPS[op.name].effect == "write" or any(_has_effect(inner) for body in op.regions for inner in walk(body))
+    return OPS[op.name].effect not in ("none", "read") or any(
+        _has_effect(inner) for body in op.regions for inner in walk(body)
+    )
 
 
 def _loop(op: Op, used: set[str]) -> Op:
-    """The loop without carried values that neither its results nor its live ops need."""
-    (body,) = op.regions
+    """The loop without carried values that neither its results nor its live ops need; a `while` has a test, too."""
+    *tests, body = op.regions
     live = [result.name in used for result in op.results]
     while True:
-        final = body.ops[-1]
-        trimmed = replace(body, ops=(*body.ops[:-1], replace(final, operands=_where(final.operands, live))))
         needed: set[str] = set()
-        lean = _region(trimmed, needed)
-        wider = [old or argument.name in needed for old, argument in zip(live, body.arguments, strict=True)]
+        lean = [_region(test, needed) for test in tests] + [_region(_yielding(body, live), needed)]
+        wider = [
+            old or any(region.arguments[place].name in needed for region in op.regions)
+            for place, old in enumerate(live)
+        ]
         if wider == live:
             break
         live = wider
     used |= needed
-    lean = replace(lean, arguments=_where(body.arguments, live))
-    return replace(op, operands=_where(op.operands, live), results=_where(op.results, live), regions=(lean,))
+    regions = tuple(replace(region, arguments=_where(region.arguments, live)) for region in lean)
+    return replace(op, operands=_where(op.operands, live), results=_where(op.results, live), regions=regions)
+
+
+def _branch(op: Op, used: set[str]) -> Op:
+    """The branch without results that nothing uses."""
+    live = [result.name in used for result in op.results]
+    regions = tuple(_region(_yielding(region, live), used) for region in op.regions)
+    return replace(op, results=_where(op.results, live), regions=regions)
+
+
+def _yielding(region: Region, live: Sequence[bool]) -> Region:
+    """The region that yields the live values only."""
+    *ops, final = region.ops
+    return replace(region, ops=(*ops, replace(final, operands=_where(final.operands, live))))
 
 
 def _where(items: Sequence[T], live: Sequence[bool]) -> tuple[T, ...]:

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kdsl.analysis.constants import evaluate, number, same_bits
-from kdsl.ir.dtypes import BF16, F16
+from kdsl.ir.dtypes import BF16, BOOL, F16
 from kdsl.ir.kernel import Kernel, Op, Value
 from kdsl.ir.meaning import Array
 from kdsl.passes.rewrite import Rewriter
@@ -71,7 +71,9 @@ class _Fold(Rewriter):
         return []
 
     def constant(self, op: Op, result: Array) -> Sequence[Op]:
-        attributes = {"value": result.astype(float).item() if op.result.dtype.is_float else result.item()}
+        dtype = op.result.dtype
+        value = bool(result) if dtype == BOOL else int(result) if dtype.is_integer else result.astype(float).item()
+        attributes = {"value": value}
         if not op.result.axes:
             return [replace(op, name="constant", operands=(), attributes=attributes)]
         constant = self.make(op, "constant", (), op.result.name, op.result.dtype, **attributes)
@@ -80,7 +82,7 @@ class _Fold(Rewriter):
 
 def _unchanged(op: Op, operands: Sequence[Array | None]) -> Value | None:
     """The operand that the op gives as it is, if it does."""
-    if op.name == "cast" and op.operands[0].dtype == op.result.dtype:
+    if op.name == "cast" and op.operands[0].dtype == op.result.dtype and not op.attributes.get("saturate"):
         # A target may compute with more than 16 bits: there, a cast is where the author wants the rounding.
         return None if op.result.dtype in (F16, BF16) else op.operands[0]
     if op.name == "select":

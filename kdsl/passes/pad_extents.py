@@ -30,20 +30,28 @@ from dataclasses import replace
 
 from kdsl.diagnostics import fail
 from kdsl.ir.expr import Expr, Function, function, symbol
-from kdsl.ir.kernel import Axis, Bound, Kernel, walk
+from kdsl.ir.kernel import Axis, Bound, Kernel, Op, walk
+from kdsl.ir.ops import OPS
 
 
 def pad_extents(kernel: Kernel) -> Kernel:
-    """The kernel with power-of-two tile axes. Raises KdslError K0303 for a reshape that involves another axis."""
+    """The kernel with power-of-two tile axes. Raises KdslError K0303 for what moves lanes along another axis."""
     tiles = {tile.name for tile in kernel.tiles}
     padded = {axis.name for axis in kernel.axes if axis.kind == "tile" and not _is_power_of_two(axis.extent, tiles)}
     for op in walk(kernel.body):
-        if op.name == "reshape":
-            for name in (*op.attributes["source"], *op.attributes["target"]):
+        if OPS[op.name].padding == "rearranged":
+            for name in _named(op):
                 if name in padded:
                     extent = kernel.axis(name).extent
                     raise fail("K0303", op.location, target="the target", axis=name, extent=extent)
     return replace(kernel, axes=tuple(_pad(axis) if axis.name in padded else axis for axis in kernel.axes))
+
+
+def _named(op: Op) -> tuple[str, ...]:
+    """The axes that an op's attributes name."""
+    kinds = dict(OPS[op.name].attributes)
+    single = [op.attributes[name] for name, kind in kinds.items() if kind == "axis"]
+    return (*single, *(axis for name, kind in kinds.items() if kind == "axes" for axis in op.attributes[name]))
 
 
 def _pad(axis: Axis) -> Axis:

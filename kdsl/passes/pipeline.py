@@ -1,11 +1,16 @@
-"""The passes by name, and the one way to run several: verified after each."""
+"""The passes by name, and the one way to run several: verified after each.
+
+A pass that takes arguments is named with them, as in `batch(m_block, 4)`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from kdsl.ir.kernel import Kernel
 from kdsl.ir.verify import verify
+from kdsl.passes.batch import batch
 from kdsl.passes.cse import cse
 from kdsl.passes.dce import dce
 from kdsl.passes.explicit_edges import explicit_edges
@@ -21,6 +26,15 @@ PASSES: dict[str, Callable[[Kernel], Kernel]] = {
 }
 
 
+def find_pass(name: str) -> Callable[[Kernel], Kernel]:
+    """The pass of that name, with its arguments if it takes any. Raises KeyError for a name that is none."""
+    called = re.fullmatch(r"batch\((\w+), *(\d+)\)", name)
+    if called is not None:
+        axis, factor = called.groups()
+        return lambda kernel: batch(kernel, axis, int(factor))
+    return PASSES[name]
+
+
 def run_passes(kernel: Kernel, names: Sequence[str]) -> Kernel:
     """The kernel after the passes, in that order.
 
@@ -28,5 +42,5 @@ def run_passes(kernel: Kernel, names: Sequence[str]) -> Kernel:
     """
     verify(kernel)
     for name in names:
-        kernel = verify(PASSES[name](kernel))
+        kernel = verify(find_pass(name)(kernel))
     return kernel

@@ -81,10 +81,12 @@ def map_ops(kernel: Kernel, change: Callable[[Op], Op]) -> Kernel:
 
 def retype(kernel: Kernel) -> Kernel:
     """The kernel with the axes of every value inferred anew, for passes that change what values vary over."""
-    return _Retyper(kernel).run()
+    return Retyper(kernel).run()
 
 
-class _Retyper(Rewriter):
+class Retyper(Rewriter):
+    """Infers what every value varies over from the ops, the forms and the axes; what the kernel says is forgotten."""
+
     def region(self, region: Region) -> Region:
         return replace(region, ops=tuple(new for op in region.ops for new in self.visit(op)))
 
@@ -92,37 +94,61 @@ class _Retyper(Rewriter):
         operands = [self.instead[value.name] for value in op.operands]
         added: list[Op] = []
         for place, value in enumerate(operands):
-            missing = tuple(name for name in _consumed_axes(op) if name not in value.axes)
+            missing = tuple(name for name in _consumed_axes(op, place) if name not in value.axes)
             if missing:
                 # It varied over the axis by its validity alone, which no longer does.
                 added.append(self.make(op, "broadcast", (value,), value.name, axes=missing))
                 operands[place] = added[-1].result
         op = replace(op, operands=tuple(operands))
-        if op.name == "for":
-            op = self.loop(op)
+        if op.name in ("for", "while"):
+            op = self.carrying(op)
+        elif op.regions:
+            op = replace(op, regions=tuple(self.taking(region, op) for region in op.regions))
         types = OPS[op.name].infer(self.kernel, op)
         results = tuple(replace(value, axes=axes) for value, (_, axes) in zip(op.results, types, strict=True))
         self.instead |= {value.name: value for value in results}
         return [*added, replace(op, results=results)]
 
-    def loop(self, op: Op) -> Op:
-        """A carried value varies over what its initial and its yielded value do: the least such axes."""
-        (body,) = op.regions
-        arguments = [replace(old, axes=value.axes) for old, value in zip(body.arguments, op.operands, strict=True)]
+    def taking(self, region: Region, op: Op) -> Region:
+        """A branch, or a combine, whose arguments vary over all axes that its op combines."""
+        if region.arguments:
+            axes = self.kernel.order(name for value in op.operands for name in value.axes)
+            lanes = self.kernel.with_validity(self.kernel.decided_along(op.attributes["axis"], axes))
+            axes = self.kernel.order({*axes, *lanes})
+            region = replace(region, arguments=tuple(replace(argument, axes=axes) for argument in region.arguments))
+            self.instead |= {argument.name: argument for argument in region.arguments}
+        return self.region(region)
+
+    def carrying(self, op: Op) -> Op:
+        """A carried value varies over what its initial and its yielded value do, and a while's over what its condition
+        does: the least such axes."""
+        carried = [value.axes for value in op.operands]
         while True:
-            self.instead |= {argument.name: argument for argument in arguments}
-            typed = self.region(replace(body, arguments=tuple(arguments)))
-            wider = [
-                replace(argument, axes=self.kernel.order({*argument.axes, *final.axes}))
-                for argument, final in zip(arguments, typed.ops[-1].operands, strict=True)
-            ]
-            if wider == arguments:
-                return replace(op, regions=(typed,))
-            arguments = wider
+            regions: list[Region] = []
+            for region in op.regions:
+                arguments = tuple(replace(old, axes=axes) for old, axes in zip(region.arguments, carried, strict=True))
+                self.instead |= {argument.name: argument for argument in arguments}
+                regions.append(self.region(replace(region, arguments=arguments)))
+            *tests, body = (region.ops[-1].operands for region in regions)
+            asked = [name for test in tests for name in test[0].axes]
+            wider = [self.kernel.order({*axes, *final.axes, *asked}) for axes, final in zip(carried, body, strict=True)]
+            if wider == carried:
+                return replace(op, regions=tuple(regions))
+            carried = wider
 
 
-def _consumed_axes(op: Op) -> tuple[str, ...]:
-    """The axes that an op's operands must vary over."""
-    if op.name in ("reduce", "dot"):
+def _consumed_axes(op: Op, place: int) -> tuple[str, ...]:
+    """The axes that an operand must vary over."""
+    if op.name in _ALONG or (op.name in _FIRST_ALONG and place == 0):
         return (op.attributes["axis"],)
+    if op.name == "dot_scaled":
+        return (op.attributes[("axis", "left_group", "axis", "right_group")[place]],)
+    if op.name == "concat":
+        return (op.attributes["source"][place],)
+    if op.name == "relabel":
+        return (op.attributes["source"],)
     return tuple(op.attributes["source"]) if op.name == "reshape" else ()
+
+
+_ALONG = frozenset({"reduce", "dot", "scan", "topk", "histogram", "flip", "split"})
+_FIRST_ALONG = frozenset({"sort", "gather", "reduce_by", "scan_by"})

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kdsl.analysis.validity import Padding, follows, holds_always, interval, never_negative, simplify
+from kdsl.analysis.ranges import interval, never_negative
+from kdsl.analysis.validity import Padding, follows, holds_always, simplify
 from kdsl.ir.expr import Expr, cdiv, function, symbol, wrap
 from kdsl.ir.kernel import Bound, Kernel, bind
 from kdsl.ir.text import parse_kernel
