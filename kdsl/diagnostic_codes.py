@@ -1,7 +1,7 @@
 """Every diagnostic: its message, what to do, and a page of explanation.
 
 K01xx the source of a kernel   K02xx tiles, axes and types   K03xx what a target cannot do   K04xx the command line
-K05xx calling a kernel         K06xx running on the oracle   K07xx IR text
+K05xx calling a kernel         K06xx running on the oracle   K07xx IR text   K08xx passes
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ CODES: dict[str, Code] = {
     "K0103": Code(
         "{what} has no meaning in a kernel",
         "{instead}",
-        "A kernel body may assign names, store to tensors, loop over tiles, points or compile-time sequences, and "
-        "branch on compile-time conditions. Other Python statements cannot run on a device.",
+        "A kernel body may assign names, store to tensors, loop over tiles, points or compile-time sequences, loop "
+        "with `while`, and branch. Other Python statements cannot run on a device.",
     ),
     "K0104": Code(
         "this expression has no meaning in a kernel: {what}",
@@ -93,7 +93,7 @@ CODES: dict[str, Code] = {
         "A Const parameter decides what a kernel does, so its value has to be one that the annotation names.",
     ),
     "K0201": Code(
-        "dot: {problem}",
+        "{operation}: {problem}",
         "name the axis with `over=`; both tiles must vary over it, and share no other tile axis",
         "A dot contracts one tile axis that both operands have. Left out, `over` is the one they share.",
     ),
@@ -145,10 +145,11 @@ CODES: dict[str, Code] = {
         "after the loop.",
     ),
     "K0211": Code(
-        "the condition {condition} is known only when the kernel runs",
-        "use `kdsl.where(condition, x, y)`, and `&`, `|`, `~` on bool tiles; "
-        "`if`, `and`, `or` and `not` are for compile-time values (Const parameters)",
-        "A branch on a tile would have to take both ways at once. `kdsl.where` says so.",
+        "the condition {condition} and known only when the kernel runs",
+        "use `kdsl.where(condition, x, y)`, and `&`, `|`, `~` on bool tiles; the statements `if` and `while` take one "
+        "bool a program, and `and`, `or`, `not`, `x if c else y` compile-time values (Const parameters)",
+        "A branch on a tile would have to take both ways at once; `kdsl.where` says so. A statement `if` or `while` "
+        "may depend on one value a program, such as a scalar, a loaded number or the result of a reduction.",
     ),
     "K0212": Code(
         "{dim} is met twice in one access with `:`",
@@ -167,10 +168,11 @@ CODES: dict[str, Code] = {
         "An index variable is in bounds only in the dimension that it runs over.",
     ),
     "K0215": Code(
-        "reshape: {problem}",
-        "reshape whole dimensions (`:`) and axes made by `kdsl.axis`, into as many lanes",
-        "A reshape moves lanes, so it is only legal where every lane is valid, and source and target have as many "
-        "lanes. The last tile of a dimension may be ragged, so the axes of `tiles` cannot be reshaped.",
+        "{operation}: {problem}",
+        "use whole dimensions (`:`) and axes made by `kdsl.axis`, with as many lanes as the operation needs",
+        "Reshape, flip, concat, join, split and relabel move lanes, so they are only legal where every lane is valid, "
+        "and source and target have as many lanes. The last tile of a dimension may be ragged, so the axes of `tiles` "
+        "cannot be rearranged.",
     ),
     "K0216": Code(
         "{name} is already in use as {what} here",
@@ -184,6 +186,29 @@ CODES: dict[str, Code] = {
         "Indices are places counted from the start; negative ones do not count from the end, because an index "
         "form such as `i - 1` may become negative by mistake.",
     ),
+    "K0218": Code(
+        "{operation}: {problem}",
+        "give an @kdsl.inline function of two values (of two tuples, for a tuple of tiles) that returns as much, of "
+        "the same dtypes, and uses nothing but its arguments, numbers and elementwise operations",
+        "The combine of a reduction or scan is applied to any two lanes, in an order that each target chooses, so it "
+        "has to be a function of those two lanes alone, and associative.",
+    ),
+    "K0219": Code(
+        "{name} is {first} after one way of the branch and {second} after the other",
+        "make both the same dtype, with `.to(...)`",
+        "What a branch assigns has one dtype after it; a silent cast would hide a rounding.",
+    ),
+    "K0220": Code(
+        "{operation}: {problem}",
+        "give a word that it knows; messages are plain text",
+        "Options of operations are given as words that are known when the kernel is compiled.",
+    ),
+    "K0221": Code(
+        "{tensor}.{access}: {problem}",
+        "write `{tensor}.load(*index, mask=, fill=)`, `.store(*index, value=, mask=)`, `.atomic_add(*index, value=, "
+        "mask=)` or `.atomic_cas(*index, expected=, value=, mask=)`",
+        "Accesses by name take one index for each dimension by position, and everything else by name.",
+    ),
     "K0301": Code(
         "{target} cannot do this: {problem}",
         "{instead}",
@@ -196,9 +221,10 @@ CODES: dict[str, Code] = {
         "Targets differ in the element types that they can load, store and compute with.",
     ),
     "K0303": Code(
-        "{target} needs tiles whose sizes are powers of two, and this reshape involves {axis} of {extent} lanes",
-        "reshape axes whose numbers of lanes are powers of two",
-        "A target with power-of-two tiles pads other axes; padded lanes cannot be moved by a reshape.",
+        "{target} needs tiles whose sizes are powers of two, and this moves lanes along {axis} of {extent} lanes",
+        "rearrange axes whose numbers of lanes are powers of two",
+        "A target with power-of-two tiles pads other axes; padded lanes cannot be moved by reshape, flip, concat and "
+        "their like.",
     ),
     "K0304": Code(
         "{target} cannot use the tile size {name} = {value}: {problem}",
@@ -307,6 +333,11 @@ CODES: dict[str, Code] = {
         "limit the index, or use `.load(..., fill=...)` for reads that may leave the tensor",
         "A valid lane accessed an element that the tensor does not have.",
     ),
+    "K0602": Code(
+        "assertion failed: {message} (program {program})",
+        "look at the values in that program, or correct the assertion",
+        "An assert in the kernel did not hold in a valid lane.",
+    ),
     "K0701": Code(
         "this is no IR text: {problem}",
         "see the grammar in kdsl/ir/kir.lark; `kdsl show` prints examples",
@@ -316,5 +347,12 @@ CODES: dict[str, Code] = {
         "this IR is malformed: {problem}",
         "correct the op that is named; the op table in kdsl/ir/ops.py says what each takes",
         "The verifier checks every op against its row of the op table.",
+    ),
+    "K0801": Code(
+        "{factor} points of {axis} cannot be taken at once: {problem}",
+        "{instead}",
+        "Batching runs neighbouring programs of a grid, or iterations of a loop, as lanes of one tile. They must not "
+        "depend on one another: no element that one of them writes may be touched by another, and what a loop carries "
+        "may only gather what its iterations give (a sum, a maximum). It is refused where that is not proven.",
     ),
 }

@@ -139,3 +139,12 @@ def grid(
 def grid(*axes: Axes) -> Iterator[Any]:
     """The kernel's programs, one for each combination of tiles or points, in any order. One grid a kernel."""
     raise OutsideKernelError("kdsl.grid")
+
+
+def range(start: Limit, stop: Limit, step: Size = 1) -> Iterator[Integer]:
+    """The integers from `start` up to `stop`, in order, as for a persistent loop over work that programs share.
+
+    `start` and `stop` may be known only when the kernel runs; `step` is positive. An access at such an integer promises
+    to stay inside the tensor.
+    """
+    raise OutsideKernelError("kdsl.range")

@@ -62,6 +62,28 @@ class f64(DType):
     """IEEE double precision."""
 
 
-NAMES: dict[type[DType], str] = {
-    dtype: dtype.__name__.rstrip("_") for dtype in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
-}
+class f8e4m3(DType):
+    """8-bit float for storage, casts and dots: 4 exponent bits, 3 fraction bits, no infinity (OCP)."""
+
+
+class f8e5m2(DType):
+    """8-bit float for storage, casts and dots: 5 exponent bits, 2 fraction bits (OCP)."""
+
+
+class f8e4m3fnuz(DType):
+    """8-bit float for storage, casts and dots: as f8e4m3 with another bias, one zero and one NaN (AMD)."""
+
+
+class f4e2m1(DType):
+    """4-bit float for storage, casts and dots: 2 exponent bits, 1 fraction bit, neither infinity nor NaN (OCP)."""
+
+
+class i4(DType):
+    """4-bit signed integer for storage and casts."""
+
+
+class u4(DType):
+    """4-bit unsigned integer for storage and casts."""
+
+
+NAMES: dict[type[DType], str] = {dtype: dtype.__name__.rstrip("_") for dtype in DType.__subclasses__()}

@@ -1,7 +1,7 @@
 """Tile operations: what a kernel body may call. Each is an op of the IR (`kdsl/ir/ops.py` says what it means exactly).
 
-Shapes: an elementwise operation gives a tile over all axes of its operands. dtypes: operands promote to a common type
-as in JAX; Python numbers are weak and take the tile's type.
+`functions.py` has the elementwise ones, `lanes.py` those that move lanes or run along an axis, `random.py` random
+numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from kdsl.lang.dims import Size
+from kdsl.lang.dims import Integer, Size
 from kdsl.lang.dtypes import DType
 from kdsl.lang.tiles import AxisLike, Index, Operand, OutsideKernelError, TileValue
 
@@ -24,94 +24,20 @@ def full(axes: Sequence[AxisLike], value: Operand, dtype: type[DType]) -> TileVa
     raise OutsideKernelError("kdsl.full")
 
 
-def cast(x: Operand, dtype: type[DType]) -> TileValue:
-    """x in another dtype: floats round to nearest even, floats to integers truncate and saturate, NaN to 0."""
+def cast(
+    x: Operand, dtype: type[DType], rounding: Literal["nearest", "zero"] = "nearest", saturate: bool = False
+) -> TileValue:
+    """x in another dtype: floats round to nearest even, floats to integers truncate and saturate, NaN to 0.
+
+    Between floats, `rounding` "zero" cuts off instead, and `saturate` gives the largest number where the dtype would
+    overflow to infinity or NaN.
+    """
     raise OutsideKernelError("kdsl.cast")
 
 
 def where(condition: TileValue, x: Operand, y: Operand) -> TileValue:
     """x where the condition holds, else y; the arm that is not chosen contributes nothing, NaN included."""
     raise OutsideKernelError("kdsl.where")
-
-
-def maximum(x: Operand, y: Operand) -> TileValue:
-    """The larger of two; NaN if either is NaN."""
-    raise OutsideKernelError("kdsl.maximum")
-
-
-def minimum(x: Operand, y: Operand) -> TileValue:
-    """The smaller of two; NaN if either is NaN."""
-    raise OutsideKernelError("kdsl.minimum")
-
-
-def exp(x: Operand) -> TileValue:
-    """e ** x, of floats."""
-    raise OutsideKernelError("kdsl.exp")
-
-
-def exp2(x: Operand) -> TileValue:
-    """2 ** x, of floats."""
-    raise OutsideKernelError("kdsl.exp2")
-
-
-def log(x: Operand) -> TileValue:
-    """Natural logarithm, of floats."""
-    raise OutsideKernelError("kdsl.log")
-
-
-def log2(x: Operand) -> TileValue:
-    """Logarithm to base 2, of floats."""
-    raise OutsideKernelError("kdsl.log2")
-
-
-def sqrt(x: Operand) -> TileValue:
-    """Square root, of floats."""
-    raise OutsideKernelError("kdsl.sqrt")
-
-
-def rsqrt(x: Operand) -> TileValue:
-    """1 / sqrt(x), of floats."""
-    raise OutsideKernelError("kdsl.rsqrt")
-
-
-def sin(x: Operand) -> TileValue:
-    """Sine, x in radians."""
-    raise OutsideKernelError("kdsl.sin")
-
-
-def cos(x: Operand) -> TileValue:
-    """Cosine, x in radians."""
-    raise OutsideKernelError("kdsl.cos")
-
-
-def tanh(x: Operand) -> TileValue:
-    """Hyperbolic tangent, of floats."""
-    raise OutsideKernelError("kdsl.tanh")
-
-
-def erf(x: Operand) -> TileValue:
-    """Error function, of floats."""
-    raise OutsideKernelError("kdsl.erf")
-
-
-def sigmoid(x: Operand) -> TileValue:
-    """1 / (1 + exp(-x)), of floats."""
-    raise OutsideKernelError("kdsl.sigmoid")
-
-
-def floor(x: Operand) -> TileValue:
-    """The integer at or below x, as a float."""
-    raise OutsideKernelError("kdsl.floor")
-
-
-def ceil(x: Operand) -> TileValue:
-    """The integer at or above x, as a float."""
-    raise OutsideKernelError("kdsl.ceil")
-
-
-def abs(x: Operand) -> TileValue:
-    """|x|."""
-    raise OutsideKernelError("kdsl.abs")
 
 
 def sum(x: TileValue, over: AxisLike | Sequence[AxisLike]) -> TileValue:
@@ -154,17 +80,37 @@ def argmin(x: TileValue, over: AxisLike) -> TileValue:
     raise OutsideKernelError("kdsl.argmin")
 
 
-def dot(x: TileValue, y: TileValue, over: AxisLike | None = None, precision: Literal["ieee"] = "ieee") -> TileValue:
+Precision = Literal["ieee", "tf32", "tf32x3", "bf16", "bf16x3", "bf16x6"]
+
+
+def dot(x: TileValue, y: TileValue, over: AxisLike | None = None, precision: Precision = "ieee") -> TileValue:
     """The sum of products over one axis of both; left out, it is the one tile axis that they share.
 
-    Accumulates in f32 (i32 for integers, 64 bits for 64-bit operands), and that is the result's dtype. "ieee"
-    multiplies f32 operands in full.
+    Accumulates in f32 (i32 for integers, 64 bits for 64-bit operands), and that is the result's dtype. `precision` says
+    how f32 operands multiply: "ieee" in full, "tf32" and "bf16" rounded to that, "x3" and "x6" split into that many
+    products of such parts. Two different 8-bit floats multiply without a cast.
     """
     raise OutsideKernelError("kdsl.dot")
 
 
+def dot_scaled(
+    x: TileValue,
+    x_scale: TileValue,
+    y: TileValue,
+    y_scale: TileValue,
+    over: AxisLike,
+    groups: tuple[AxisLike, AxisLike],
+) -> TileValue:
+    """dot of x * 2**(x_scale - 127) and y * 2**(y_scale - 127) over an axis: f32.
+
+    Scales are u8 (255 is NaN). Each serves a run of lanes of `over`: `groups` are the axes that count the runs of
+    x_scale and y_scale, and divide `over` evenly (OCP Microscaling formats 1.0).
+    """
+    raise OutsideKernelError("kdsl.dot_scaled")
+
+
 def axis(extent: Size, name: str = "axis") -> Index:
-    """A new tile axis of `extent` lanes, to reshape into."""
+    """A new tile axis of `extent` lanes, to reshape into; `kdsl.axis(n).index` is the tile 0, 1, ..., n - 1."""
     raise OutsideKernelError("kdsl.axis")
 
 
@@ -176,3 +122,22 @@ def reshape(x: TileValue, source: Sequence[AxisLike], target: Sequence[AxisLike]
 def require(condition: object) -> None:
     """States what the kernel needs of its sizes, such as `require(K % 8 == 0)`; checked at every call."""
     raise OutsideKernelError("kdsl.require")
+
+
+def program_id(variable: Index) -> Integer:
+    """Which program of its axis of the grid this is, counted from 0; of a loop's variable, which iteration.
+
+    It tells tiles apart where programs share work; what is computed should depend on places in dimensions instead, as
+    the size of tiles is the target's choice.
+    """
+    raise OutsideKernelError("kdsl.program_id")
+
+
+def check(condition: TileValue, message: str) -> None:
+    """Stop the kernel with the message unless the condition holds in every valid lane; for debugging."""
+    raise OutsideKernelError("kdsl.check")
+
+
+def print(message: str, *values: Operand) -> None:
+    """Show values, for debugging."""
+    raise OutsideKernelError("kdsl.print")

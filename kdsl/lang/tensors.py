@@ -17,24 +17,67 @@ class Tensor(Generic[*Ts]):
         """The tile at an index: one entry a dimension, each an index variable, `:`, an integer or a form of them."""
         raise OutsideKernelError("a tensor access")
 
-    def load(self, *index: Place, fill: float | None = None) -> TileValue:
-        """The tile at an index that may leave the tensor: lanes outside give `fill`; without one they are poison."""
+    def load(self, *index: Place, mask: TileValue | None = None, fill: float | None = None) -> TileValue:
+        """The tile at an index that may leave the tensor.
+
+        Lanes outside, and those that a bool `mask` leaves out, give `fill`; without one they are poison.
+        """
         raise OutsideKernelError("a tensor access")
 
 
-class Out(Generic[*Ts]):
+class Written(Generic[*Ts]):
+    """What can be stored to."""
+
+    def __setitem__(self, index: Place | tuple[Place, ...], value: Operand) -> None:
+        """Store a tile, rounded to the tensor's dtype (nearest even)."""
+        raise OutsideKernelError("a tensor access")
+
+    def store(self, *index: Place, value: Operand, mask: TileValue | None = None) -> None:
+        """Store a tile in the lanes of a bool mask. Lanes outside the tensor are an error, with or without a mask."""
+        raise OutsideKernelError("a tensor access")
+
+
+class Out(Written[*Ts]):
     """An output tensor, written and never read. A call allocates and returns it."""
 
-    def __setitem__(self, index: Place | tuple[Place, ...], value: Operand) -> None:
-        """Store a tile, rounded to the tensor's dtype (nearest even)."""
-        raise OutsideKernelError("a tensor access")
 
-
-class InOut(Tensor[*Ts]):
+class InOut(Tensor[*Ts], Written[*Ts]):
     """A tensor that is read and updated."""
 
-    def __setitem__(self, index: Place | tuple[Place, ...], value: Operand) -> None:
-        """Store a tile, rounded to the tensor's dtype (nearest even)."""
+    def atomic_add(self, *index: Place, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Add to elements, one lane after the other whoever else does; gives what each held before.
+
+        This and the other atomics take any index, also one that several lanes share. Where the result goes unused, a
+        target may leave it out. Lanes that the mask leaves out do nothing.
+        """
+        raise OutsideKernelError("a tensor access")
+
+    def atomic_max(self, *index: Place, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Put the larger of the element and the value in its place; a NaN loses."""
+        raise OutsideKernelError("a tensor access")
+
+    def atomic_min(self, *index: Place, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Put the smaller of the element and the value in its place; a NaN loses."""
+        raise OutsideKernelError("a tensor access")
+
+    def atomic_and(self, *index: Place, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Bitwise and, of integers."""
+        raise OutsideKernelError("a tensor access")
+
+    def atomic_or(self, *index: Place, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Bitwise or, of integers."""
+        raise OutsideKernelError("a tensor access")
+
+    def atomic_xor(self, *index: Place, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Bitwise exclusive or, of integers."""
+        raise OutsideKernelError("a tensor access")
+
+    def atomic_exchange(self, *index: Place, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Store the value."""
+        raise OutsideKernelError("a tensor access")
+
+    def atomic_cas(self, *index: Place, expected: Operand, value: Operand, mask: TileValue | None = None) -> TileValue:
+        """Store the value where the element equals `expected`; gives what it held before."""
         raise OutsideKernelError("a tensor access")
 
 

@@ -32,6 +32,7 @@ class TileValue:
     __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __and__ = __rand__ = __or__ = __ror__ = __add__
     __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __add__
+    __pow__ = __rpow__ = __add__
     __lt__ = __le__ = __gt__ = __ge__ = __add__
 
     def __eq__(self, other: Operand) -> TileValue:  # type: ignore[override]  # a comparison of tiles is a tile

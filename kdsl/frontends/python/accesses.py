@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kdsl.frontends.python.lifting import as_number, common_dtype
@@ -11,6 +11,7 @@ from kdsl.frontends.python.values import IndexVariable, TensorRef, form_of
 from kdsl.ir.dtypes import DType, promote
 from kdsl.ir.expr import Expr, symbol, wrap
 from kdsl.ir.kernel import Bound, Value
+from kdsl.lang.dims import as_expr
 
 if TYPE_CHECKING:
     from kdsl.frontends.python.expressions import Expressions
@@ -28,9 +29,8 @@ def entries(node: ast.expr, index: Any) -> list[Entry]:
 
 def load(trace: Expressions, node: ast.AST, tensor: TensorRef, index: Sequence[Entry]) -> Value:
     """`tensor[...]`: read at an index that stays inside."""
-    _readable(trace, node, tensor)
-    forms = [_form(trace, tensor, dimension, entry, False) for dimension, entry in _ranked(trace, node, tensor, index)]
-    _whole_once(trace, tensor, index)
+    readable(trace, node, tensor)
+    forms = [form(trace, tensor, dimension, entry, False) for dimension, entry in ranked(trace, node, tensor, index)]
     return _emit(trace, node, tensor, {"index": tuple(forms)})
 
 
@@ -38,45 +38,55 @@ def load_masked(
     trace: Expressions, node: ast.AST, tensor: TensorRef, index: Sequence[Entry], fill: Entry | None
 ) -> Value:
     """`tensor.load(..., fill=...)`: lanes whose index leaves the tensor give the fill, or poison without one."""
-    _readable(trace, node, tensor)
-    buffer = tensor.buffer
+    readable(trace, node, tensor)
     forms, bounds = [], []
-    for dimension, entry in _ranked(trace, node, tensor, index):
-        forms.append(_form(trace, tensor, dimension, entry, True))
-        inside = isinstance(entry[1], IndexVariable) and entry[1].dim is tensor.dims[dimension] is not None
-        if not inside and not isinstance(entry[1], slice):
-            bounds.append(Bound(forms[-1], wrap(0), buffer.shape[dimension]))
-    _whole_once(trace, tensor, index)
+    for dimension, entry in ranked(trace, node, tensor, index):
+        forms.append(form(trace, tensor, dimension, entry, True))
+        bounds += leaving(tensor, dimension, entry[1], forms[-1])
     attributes: dict[str, Any] = {"index": tuple(forms)}
-    if fill is not None and fill[1] is not None:
-        number = as_number(fill[1], buffer.dtype) if isinstance(fill[1], int | float) else None
-        if number is None:
-            problem = f"the fill {trace.quote(fill[0])} is no {buffer.dtype} that is known when compiling"
-            trace.error(fill[0], "K0206", operation=f"{buffer.name}.load", problem=problem)
-        if bounds:
-            attributes["fill"] = number
+    number = filling(trace, tensor, fill)
     if bounds:
         attributes["bounds"] = tuple(bounds)
+        if number is not None:
+            attributes["fill"] = number
     return _emit(trace, node, tensor, attributes)
+
+
+def leaving(tensor: TensorRef, dimension: int, entry: Any, at: Expr) -> list[Bound]:
+    """What keeps an index of a dimension inside, unless it is inside by itself."""
+    inside = isinstance(entry, IndexVariable) and entry.dim is tensor.dims[dimension] is not None
+    return [] if inside or isinstance(entry, slice) else [Bound(at, wrap(0), tensor.buffer.shape[dimension])]
+
+
+def filling(trace: Expressions, tensor: TensorRef, fill: Entry | None) -> bool | int | float | None:
+    """The number that lanes outside give, if one is given."""
+    if fill is None or fill[1] is None:
+        return None
+    buffer = tensor.buffer
+    number = as_number(fill[1], buffer.dtype) if isinstance(fill[1], int | float) else None
+    if number is None:
+        problem = f"the fill {trace.quote(fill[0])} is no {buffer.dtype} that is known when compiling"
+        trace.error(fill[0], "K0206", operation=f"{buffer.name}.load", problem=problem)
+    return number
 
 
 def store(trace: Expressions, node: ast.AST, tensor: TensorRef, index: Sequence[Entry], thing: Any) -> None:
     """`tensor[...] = thing`: write, rounded to the tensor's dtype."""
-    trace.at(node)
-    buffer = tensor.buffer
-    if buffer.role == "in":
-        trace.error(node, "K0205", tensor=buffer.name)
-    forms = [_form(trace, tensor, dimension, entry, False) for dimension, entry in _ranked(trace, node, tensor, index)]
-    _whole_once(trace, tensor, index)
-    value = _rounded(trace, node, tensor, thing)
-    covered = {name for form in forms for name in form.symbols}
-    loose = [name for name in trace.builder.kernel.tile_axes(value) if name not in covered]
+    writable(trace, node, tensor)
+    forms = [form(trace, tensor, dimension, entry, False) for dimension, entry in ranked(trace, node, tensor, index)]
+    value = rounded(trace, node, tensor, thing)
+    covered(trace, node, value.axes, {name for at in forms for name in at.symbols})
+    trace.builder.effect("store", (value,), {"buffer": tensor.buffer.name, "index": tuple(forms)})
+
+
+def covered(trace: Expressions, node: ast.AST, axes: Iterable[str], by: set[str]) -> None:
+    """Raises KdslError K0204 where lanes along an axis would share an element."""
+    loose = [name for name in axes if name not in by and trace.builder.kernel.axis(name).kind == "tile"]
     if loose:
         trace.error(node, "K0204", axes=trace.shown_axes(loose))
-    trace.builder.effect("store", (value,), {"buffer": buffer.name, "index": tuple(forms)})
 
 
-def _rounded(trace: Expressions, node: ast.AST, tensor: TensorRef, thing: Any) -> Value:
+def rounded(trace: Expressions, node: ast.AST, tensor: TensorRef, thing: Any) -> Value:
     """The stored value in the tensor's dtype. A store may round; what would cut or wrap has to be said."""
     buffer = tensor.buffer
     if isinstance(thing, bool | int | float):
@@ -95,7 +105,13 @@ def _rounds_to(given: DType, kept: DType) -> bool:
     return kept.is_float or promote(given, kept) == kept
 
 
-def _readable(trace: Expressions, node: ast.AST, tensor: TensorRef) -> None:
+def writable(trace: Expressions, node: ast.AST, tensor: TensorRef) -> None:
+    trace.at(node)
+    if tensor.buffer.role == "in":
+        trace.error(node, "K0205", tensor=tensor.buffer.name)
+
+
+def readable(trace: Expressions, node: ast.AST, tensor: TensorRef) -> None:
     trace.at(node)
     if tensor.buffer.role == "out":
         trace.error(node, "K0208", tensor=tensor.buffer.name)
@@ -107,12 +123,12 @@ def _emit(trace: Expressions, node: ast.AST, tensor: TensorRef, attributes: dict
     return trace.builder.emit("load", (), {"buffer": name, **attributes}, hint=f"{name}_tile")
 
 
-def _ranked(
-    trace: Expressions, node: ast.AST, tensor: TensorRef, index: Sequence[Entry]
-) -> Sequence[tuple[int, Entry]]:
+def ranked(trace: Expressions, node: ast.AST, tensor: TensorRef, index: Sequence[Entry]) -> Sequence[tuple[int, Entry]]:
+    """The entries with their dimensions: one for each, and `:` at most once for a dimension."""
     rank = len(tensor.buffer.shape)
     if len(index) != rank:
         trace.error(node, "K0203", tensor=tensor.buffer.name, rank=rank, given=len(index))
+    _whole_once(trace, tensor, index)
     return list(enumerate(index))
 
 
@@ -125,7 +141,7 @@ def _whole_once(trace: Expressions, tensor: TensorRef, index: Sequence[Entry]) -
             taken.add(dim.__name__)
 
 
-def _form(trace: Expressions, tensor: TensorRef, dimension: int, at: Entry, may_leave: bool) -> Expr:
+def form(trace: Expressions, tensor: TensorRef, dimension: int, at: Entry, may_leave: bool) -> Expr:
     """The index form of one dimension."""
     node, entry = at
     buffer, dim, extent = tensor.buffer, tensor.dims[dimension], tensor.buffer.shape[dimension]
@@ -138,25 +154,25 @@ def _form(trace: Expressions, tensor: TensorRef, dimension: int, at: Entry, may_
             trace.error(node, "K0103", what="`:` for a dimension of constant size", instead=instead)
         return symbol(trace.whole_axis(dim.__name__, extent))
     trace.no_tile_size(node, entry)
-    form = form_of(entry)
-    if form is None:
-        what = f"{trace.quote(node, entry)} as an index; indices are index variables, integers and forms of them"
-        trace.error(node, "K0104", what=what)
+    place = form_of(entry)
+    if place is None:
+        trace.error(node, "K0104", what=f"{trace.quote(node, entry)} as an index; indices are integers")
     if may_leave:
-        return form
-    number, limit = form.constant, extent.constant
+        return place
+    number, limit = place.constant, extent.constant
     if number is not None and (number < 0 or (limit is not None and number >= limit)):
         trace.error(node, "K0217", index=number, dimension=dimension, tensor=buffer.name, extent=extent)
     if isinstance(entry, IndexVariable) and not _runs_over(entry, dim, extent):
         got = entry.dim.__name__ if entry.dim else f"{entry.size} lanes of its own"
         fields = {"dimension": dimension, "tensor": buffer.name, "expected": extent, "index": entry.name, "got": got}
         trace.error(node, "K0214", **fields)
-    return form
+    return place
 
 
 def _runs_over(variable: IndexVariable, dim: Any, extent: Expr) -> bool:
     """Whether all points of an index variable are in a dimension."""
     if variable.dim is not None:
-        return variable.dim is dim
+        spare = None if dim is None else (as_expr(dim) - as_expr(variable.dim)).constant
+        return variable.dim is dim or (spare is not None and spare >= 0)
     lanes, limit = variable.size.constant, extent.constant
     return variable.size == extent or (lanes is not None and limit is not None and lanes <= limit)

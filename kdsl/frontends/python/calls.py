@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kdsl.frontends.python import accesses, intrinsics
+from kdsl.frontends.python import accesses, indexed, intrinsics
 from kdsl.frontends.python.source import read
-from kdsl.frontends.python.values import TensorRef, TileSize, TilesOf, form_of, holds_traced, is_dim, is_traced
+from kdsl.frontends.python.values import TensorRef, TileSize, TilesOf, holds_traced, is_dim, is_traced
 from kdsl.ir.expr import Expr, Symbol, function, symbol, wrap
 from kdsl.lang import operations
 from kdsl.lang.dims import Dim
@@ -57,7 +57,7 @@ def call(trace: Tracer, node: ast.Call) -> Any:
     if intrinsics.is_intrinsic(callee):
         return intrinsics.call(trace, node, callee, arguments, keywords)
     if getattr(callee, INLINE, False):
-        return _inline(trace, node, callee, arguments, keywords)
+        return inline(trace, node, callee, arguments, keywords)
     if isinstance(callee, Kernel):
         trace.error(node, "K0104", what=f"a call of the kernel {callee.name}; kernels do not call kernels")
     return _plain(trace, node, callee, arguments, keywords)
@@ -74,14 +74,14 @@ def _plain(trace: Tracer, node: ast.Call, callee: Any, arguments: list[Any], key
 
 
 def _method(trace: Tracer, node: ast.Call, base: Any, name: str) -> Any:
-    """`Dim.tiles`, `tensor.load` and `.to`."""
+    """`Dim.tiles`, `tensor.load` and other accesses by name, and `.to`."""
     arguments = [(item, trace.eval(item)) for item in node.args]
     keywords = {str(item.arg): (item.value, trace.eval(item.value)) for item in node.keywords}
     trace.at(node)
     if is_dim(base) and name == "tiles" and len(arguments) == 1 and not keywords.keys() - {"start", "stop"}:
         return _tiles(trace, base, arguments[0], keywords)
-    if isinstance(base, TensorRef) and name == "load" and not keywords.keys() - {"fill"}:
-        return accesses.load_masked(trace, node, base, arguments, keywords.get("fill"))
+    if isinstance(base, TensorRef) and name in indexed.KEYWORDS:
+        return indexed.access(trace, node, base, name, arguments, keywords)
     if name == "to" and len(arguments) == 1 and not keywords and not isinstance(base, TensorRef):
         assert isinstance(node.func, ast.Attribute)
         return intrinsics.convert(trace, (node.func.value, base), arguments[0])
@@ -98,7 +98,10 @@ def _tiles(trace: Tracer, dim: type[Dim], tile: accesses.Entry, limits: Mapping[
         extent = wrap(given)
     else:
         trace.error(node, "K0104", what=f"tiles of {trace.quote(node, given)} points; give a Tile or Const parameter")
-    start, stop = (_limit(trace, *limits.get(name, (node, None))) for name in ("start", "stop"))
+    start, stop = (
+        trace.limit(*limits[name]) if name in limits and limits[name][1] is not None else None
+        for name in ("start", "stop")
+    )
     return TilesOf(
         dim,
         extent,
@@ -107,26 +110,14 @@ def _tiles(trace: Tracer, dim: type[Dim], tile: accesses.Entry, limits: Mapping[
     )
 
 
-def _limit(trace: Tracer, node: ast.AST, limit: Any) -> Expr | None:
-    trace.no_tile_size(node, limit)
-    form = form_of(limit)
-    if limit is None:
-        return None
-    kernel = trace.builder.kernel
-    if form is None or any(kernel.axis(name).kind == "tile" for name in kernel.order(form.symbols)):
-        allowed = "limits are one integer a program, made of sizes, constants and index variables' start and stop"
-        trace.error(node, "K0104", what=f"{trace.quote(node, limit)} as a limit; {allowed}")
-    return form
-
-
 def _never_negative(form: Expr) -> bool:
-    """Sizes, tile sizes and counters are not negative, so neither is a sum of their products."""
+    """Sizes, tile sizes, counters and named integers are not negative, so neither is a sum of their products."""
     return all(
         coefficient > 0 and all(isinstance(atom, Symbol) for atom in monomial) for monomial, coefficient in form.terms
     )
 
 
-def _inline(trace: Tracer, node: ast.Call, callee: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def inline(trace: Tracer, node: ast.Call, callee: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     """Trace a helper's body where it is called, with names of its own."""
     if trace.depth >= INLINE_DEPTH:
         trace.error(node, "K0114", limit=INLINE_DEPTH)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from kdsl.diagnostics import fail
-from kdsl.frontends.python.lifting import Lifter
+from kdsl.frontends.python.lifting import Lifter, common_dtype
 from kdsl.frontends.python.signature import Signature
 from kdsl.frontends.python.source import Source
-from kdsl.frontends.python.values import IndexVariable, TileSize, describe, is_dim
+from kdsl.frontends.python.values import IndexVariable, TileSize, describe, form_of, is_dim
 from kdsl.ir.builder import Builder
 from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, symbol
-from kdsl.ir.kernel import whole
+from kdsl.ir.kernel import Scalar, Value, whole
 from kdsl.lang.dims import Dim
 from kdsl.lang.dtypes import DType as DTypeClass
 
@@ -58,7 +58,7 @@ class Environment:
         """A name for a new axis that no size, tile parameter or other axis has, nor a dimension that may come yet."""
         kernel = self.builder.kernel
         taken = {axis.name for axis in kernel.axes} | self.signature.sizes.keys()
-        taken |= {tile.name for tile in kernel.tiles}
+        taken |= {tile.name for tile in kernel.tiles} | {integer.name for integer in kernel.integers}
         taken |= {thing.__name__ for thing in self.source.globals.values() if is_dim(thing)}
         name, count = wanted, 0
         while name in taken:
@@ -100,6 +100,24 @@ class Environment:
         if sizes != self.builder.kernel.sizes:
             self.builder.kernel = replace(self.builder.kernel, sizes=sizes)
         return symbol(dim.__name__)
+
+    def fixed(self) -> set[str]:
+        """Integers that are the same in every program."""
+        return {*self.signature.sizes, *(tile.name for tile in self.signature.tiles)}
+
+    def limit(self, node: ast.AST, thing: Any) -> Expr:
+        """One integer a program, as a form: what is known only when the kernel runs gets a name."""
+        self.no_tile_size(node, thing)
+        kernel, form = self.builder.kernel, form_of(thing)
+        if isinstance(thing, Value | Scalar) and common_dtype([thing], self.builder.location).is_integer:
+            value = self.lift.value(thing)
+            if not value.dtype.is_storage and not kernel.tile_axes(value):
+                wanted = f"{value.name.split('.')[0]}_limit"
+                return symbol(self.builder.name_integer(self.axis_name(wanted), value).name)
+        if form is None or any(kernel.axis(name).kind == "tile" for name in kernel.order(form.symbols)):
+            allowed = "limits are one integer a program: sizes, scalars, loaded integers, the start and stop of a tile"
+            self.error(node, "K0104", what=f"{self.quote(node, thing)} as a limit; {allowed}")
+        return form
 
     def dtype_of(self, dtype: Any, node: ast.AST) -> DType:
         if not (isinstance(dtype, type) and issubclass(dtype, DTypeClass)) or dtype is DTypeClass:

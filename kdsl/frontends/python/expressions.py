@@ -8,10 +8,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kdsl.diagnostics import KdslError
-from kdsl.frontends.python import accesses
+from kdsl.frontends.python import accesses, indexed
 from kdsl.frontends.python.environment import Environment
 from kdsl.frontends.python.lifting import is_operand
-from kdsl.frontends.python.values import Gone, IndexVariable, TensorRef, form_of, holds_traced, is_dim, is_traced
+from kdsl.frontends.python.values import (
+    Gone,
+    IndexVariable,
+    TensorRef,
+    describe,
+    form_of,
+    holds_traced,
+    is_dim,
+    is_traced,
+)
 
 Plain = Callable[[Any, Any], Any]
 
@@ -22,7 +31,7 @@ BINARY: dict[type[ast.operator], tuple[str, Plain, str]] = {
     ast.Mod: ("%", operator.mod, "floormod"), ast.BitAnd: ("&", operator.and_, "and"),
     ast.BitOr: ("|", operator.or_, "or"), ast.BitXor: ("^", operator.xor, "xor"),
     ast.LShift: ("<<", operator.lshift, "shl"), ast.RShift: (">>", operator.rshift, "shr"),
-    ast.Pow: ("**", operator.pow, ""), ast.MatMult: ("@", operator.matmul, ""),
+    ast.Pow: ("**", operator.pow, "pow"), ast.MatMult: ("@", operator.matmul, ""),
 }  # fmt: skip
 # What stays an integer form when both sides are forms.
 FORMS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
@@ -36,7 +45,9 @@ COMPARE: dict[type[ast.cmpop], tuple[str, Plain, str]] = {
 UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any], str]] = {
     ast.USub: ("-", operator.neg, "neg"), ast.Invert: ("~", operator.invert, "not"), ast.UAdd: ("+", operator.pos, ""),
 }  # fmt: skip
-INSTEAD = {"**": "multiply, or use kdsl.exp and kdsl.log", "@": "use kdsl.dot(x, y)"}
+INSTEAD = {"@": "use kdsl.dot(x, y)"}
+# Whole powers up to this one are products, which every target rounds alike and which integers have, too.
+LARGEST_PRODUCT = 8
 # Expressions that would change names or leave the function.
 FORBIDDEN: dict[type[ast.AST], tuple[str, str]] = {
     ast.NamedExpr: ("an assignment inside an expression", "write it as a statement of its own"),
@@ -141,7 +152,7 @@ class Expressions(Environment):
         """Whether a compile-time condition holds. Raises KdslError K0211 for one that is known only later."""
         self.no_tile_size(node, thing)
         if is_traced(thing):
-            self.error(node, "K0211", condition=self.quote(node))
+            self.error(node, "K0211", condition=f"{self.quote(node)} is {describe(thing)}")
         return bool(self.plainly(node, bool, thing))
 
     def eval_IfExp(self, node: ast.IfExp) -> Any:
@@ -203,7 +214,24 @@ class Expressions(Environment):
             self.operand(item, thing)
         if not op:
             self.error(node, "K0103", what=f"`{title}` on tiles", instead=INSTEAD[title])
+        exponent = things[1]
+        if op == "pow" and type(exponent) is int and 0 <= exponent <= LARGEST_PRODUCT:
+            return self.product(things[0], exponent)
         return self.lift.apply(op, things, f"`{title}`")
+
+    def product(self, base: Any, exponent: int) -> Any:
+        """base ** exponent by squaring; the power of zero is one over all lanes of the base."""
+        square = self.lift.value(base)
+        power = self.lift.value(1, square.dtype) if exponent == 0 else None
+        if power is not None:
+            return self.lift.emit("broadcast", [power], {"axes": square.axes}, title="`**`")
+        while True:
+            if exponent % 2:
+                power = square if power is None else self.lift.apply("mul", [power, square], "`**`")
+            exponent //= 2
+            if not exponent:
+                return power
+            square = self.lift.apply("mul", [square, square], "`**`")
 
     def eval_UnaryOp(self, node: ast.UnaryOp) -> Any:
         thing = self.eval(node.operand)
@@ -239,7 +267,8 @@ class Expressions(Environment):
         base, index = self.eval(node.value), self.eval(node.slice)
         self.at(node)
         if isinstance(base, TensorRef):
-            return accesses.load(self, node, base, accesses.entries(node.slice, index))
+            entries = accesses.entries(node.slice, index)
+            return (indexed.load_at if indexed.is_indexed(entries) else accesses.load)(self, node, base, entries)
         self.no_tile_size(node.slice, index)
         if is_traced(base) or holds_traced(index):
             self.error(node, "K0104", what=f"an index into {self.quote(node.value, base)}; only tensors have one")

@@ -107,16 +107,18 @@ class Lifter:
             dtype = F32
         return self.emit(name, [self.value(thing, dtype) for thing in things], title=title)
 
-    def emit(self, name: str, operands: Sequence[Value], attributes: Any = None, *, title: str) -> Value:
+    def emit(
+        self, name: str, operands: Sequence[Value], attributes: Any = None, *, title: str, dtype: DType | None = None
+    ) -> Value:
         """Emit an op; what its row forbids is an error of the author's: K0206."""
         alias = title.removeprefix("kdsl.") if title.startswith("kdsl.") else ""
         try:
-            return self.builder.emit(name, operands, attributes, alias=alias)
+            return self.builder.emit(name, operands, attributes, dtype=dtype, alias=alias)
         except OpTypeError as error:
             raise fail("K0206", self.builder.location, operation=title, problem=error) from None
 
 
 # What takes floats only: an integer operand is converted, as NumPy and JAX do for exp(3) and 1 / 2.
-FLOAT_ONLY = frozenset(name for name in OPS if name == "div" or OPS[name].operands == ("x",)) - {
-    "neg", "abs", "not", "cast", "broadcast", "reshape",
-}  # fmt: skip
+FLOAT_ONLY = frozenset(name for name, row in OPS.items() if row.pointwise is not None and row.operands == ("x",)) - {
+    "neg", "abs", "not",
+} | {"div", "precise_div", "fma", "fmod", "atan2", "copysign", "maxnum", "minnum"}  # fmt: skip

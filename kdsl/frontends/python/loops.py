@@ -1,4 +1,4 @@
-"""Loops over tiles and points: which names they carry, found by tracing the body until nothing changes.
+"""Loops that run on the device: which names they carry, found by tracing the body until nothing changes.
 
 A name that has a value before the loop and is assigned in its body is carried from one iteration to the next. What
 axes it varies over, and for a Python number also its dtype, depends on the body, which depends on them: so the body is
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kdsl.frontends.python.lifting import common_dtype, is_operand, is_weak
-from kdsl.frontends.python.values import Gone, IndexVariable, TilesOf, describe
+from kdsl.frontends.python.values import Gone, IndexVariable, RangeOf, TilesOf, describe, is_traced
 from kdsl.ir.dtypes import DType
-from kdsl.ir.kernel import Op, Value
+from kdsl.ir.expr import cdiv, symbol
+from kdsl.ir.kernel import Axis, Op, Region, Value
 from kdsl.lang.dims import Dim
 
 if TYPE_CHECKING:
@@ -39,21 +40,28 @@ class Carried:
 
 @dataclass
 class Attempt:
-    """One tracing of the body: what the carried names are before, inside and after it."""
+    """One tracing of the body: what the carried names are before, inside and after it.
 
-    axis: str
+    `axis` is the loop's own, "" for a `while`, which has a `test` instead; `varying` are axes that all carried names
+    get from it.
+    """
+
     initial: list[Value]
     arguments: list[Value]
     final: list[Value]
     ops: list[Op]
+    axis: str = ""
+    test: Region | None = None
+    varying: tuple[str, ...] = ()
 
 
 class Loop:
-    """A loop in order, inside the grid."""
+    """A loop in order, inside the grid. `For` and `While` say how it is entered and what op it becomes."""
 
-    def __init__(self, trace: Tracer, node: ast.For, over: TilesOf | type[Dim]) -> None:
-        self.trace, self.node, self.over = trace, node, over
-        self.name = trace.target(node.target)
+    node: ast.For | ast.While
+
+    def __init__(self, trace: Tracer, node: ast.For | ast.While, target: str = "") -> None:
+        self.trace, self.node, self.name = trace, node, target
         self.assigned = [name for name in assigned_names(node.body) if name != self.name]
         self.carried: list[Carried] = []
         self.lost: dict[str, Gone] = {}  # what has a value before that no loop can carry
@@ -80,14 +88,27 @@ class Loop:
         self.trace.error(self.node, "K0103", what="a loop whose values never settle", instead="cast what it carries")
 
     def attempt(self) -> Attempt:
-        trace = self.trace
-        variable, axis = trace.index_variable(self.node.target, self.over, "loop")
-        initial = [trace.lift.value(item.before, item.dtype) for item in self.carried]
-        order, fresh = trace.builder.kernel.order, trace.builder.fresh
+        raise NotImplementedError
+
+    def emit(self, attempt: Attempt) -> tuple[Value, ...]:
+        """Append the loop; gives what the carried names are after it."""
+        raise NotImplementedError
+
+    def before(self) -> list[Value]:
+        """The initial values; what no loop can carry is gone from here on."""
+        self.trace.names |= self.lost
+        return [self.trace.lift.value(item.before, item.dtype) for item in self.carried]
+
+    def enter(self) -> list[Value]:
+        """New arguments of a region, which the carried names now stand for."""
+        order, fresh = self.trace.builder.kernel.order, self.trace.builder.fresh
         arguments = [Value(fresh(item.name), item.dtype, order(item.axes)) for item in self.carried]
-        trace.names |= self.lost
-        trace.names |= {item.name: argument for item, argument in zip(self.carried, arguments, strict=True)}
-        trace.names[self.name] = variable
+        self.trace.names |= {item.name: argument for item, argument in zip(self.carried, arguments, strict=True)}
+        return arguments
+
+    def body(self) -> tuple[list[Value], list[Op]]:
+        """What the body yields, and its ops."""
+        trace = self.trace
         with trace.builder.region() as ops:
             trace.loops += 1
             trace.block(self.node.body)
@@ -95,7 +116,7 @@ class Loop:
             trace.at(self.node)
             final = [self.final(item) for item in self.carried]
             ops.append(Op("yield", tuple(final), location=trace.builder.location))
-        return Attempt(axis, initial, arguments, final, ops)
+        return final, ops
 
     def final(self, item: Carried) -> Value:
         """What an iteration leaves in a carried name, in the dtype that it is carried in."""
@@ -123,7 +144,7 @@ class Loop:
             if final == argument and self.trace.names[item.name] == argument:
                 stable = False
                 continue
-            axes = self.trace.builder.kernel.order({*initial.axes, *final.axes, *item.axes})
+            axes = self.trace.builder.kernel.order({*initial.axes, *final.axes, *item.axes, *attempt.varying})
             stable = stable and axes == item.axes and final.dtype == item.dtype
             item.axes, item.dtype = axes, final.dtype
             kept.append(item)
@@ -132,23 +153,80 @@ class Loop:
 
     def finish(self, attempt: Attempt) -> None:
         trace, kernel = self.trace, self.trace.builder.kernel
+        # The tile axes of this loop, and of loops inside it, that its values could still vary over.
         inside = [axis.name for axis in kernel.axes if any(attempt.axis in bound.symbols for bound in axis.bounds)]
         for item in self.carried:
             for name in inside:
                 if name in item.axes:
                     self.trace.error(self.last(item.name), "K0210", name=item.name, axis=self.trace.shown_axes([name]))
         names = [item.name for item in self.carried]
-        results = trace.builder.loop(attempt.axis, attempt.initial, attempt.arguments, attempt.ops, names)
+        results = self.emit(attempt)
         for name in self.assigned:
             unchanged = name in self.state[1] and trace.names.get(name) is self.state[1][name]
             if not unchanged:
                 trace.names[name] = Gone("it was assigned in a loop, which may run zero times")
         trace.names |= dict(zip(names, results, strict=True))
-        trace.names[self.name] = Gone("its loop has ended")
+        if self.name:
+            trace.names[self.name] = Gone("its loop has ended")
 
     def last(self, name: str) -> ast.AST:
         """Where the body last assigns a name."""
         return [node for node in _stores(self.node.body) if node.id == name][-1]
+
+
+class For(Loop):
+    """A loop over tiles, points, or a range of integers."""
+
+    node: ast.For
+
+    def __init__(self, trace: Tracer, node: ast.For, over: TilesOf | RangeOf | type[Dim]) -> None:
+        super().__init__(trace, node, trace.target(node.target))
+        self.over = over
+
+    def attempt(self) -> Attempt:
+        variable, axis = self.variable()
+        initial, arguments = self.before(), self.enter()
+        self.trace.names[self.name] = variable
+        final, ops = self.body()
+        return Attempt(initial, arguments, final, ops, axis)
+
+    def variable(self) -> tuple[Any, str]:
+        """What the loop's name stands for, and the loop's axis."""
+        trace, over = self.trace, self.over
+        if not isinstance(over, RangeOf):
+            return trace.index_variable(self.node.target, over, "loop")
+        extent = cdiv(over.stop - over.start, over.step)
+        axis = trace.builder.add_axis(Axis(trace.axis_name(self.name), "loop", extent))
+        return over.start + over.step * symbol(axis.name), axis.name
+
+    def emit(self, attempt: Attempt) -> tuple[Value, ...]:
+        names = [item.name for item in self.carried]
+        return self.trace.builder.loop(attempt.axis, attempt.initial, attempt.arguments, attempt.ops, names)
+
+
+class While(Loop):
+    """A loop as long as a condition holds that is known only when the kernel runs."""
+
+    node: ast.While
+
+    def attempt(self) -> Attempt:
+        trace, initial, tested = self.trace, self.before(), self.enter()
+        with trace.builder.region() as test:
+            thing = trace.eval(self.node.test)
+            if not is_traced(thing):
+                what = "`while` with a condition that is known when the kernel is compiled"
+                trace.error(self.node.test, "K0103", what=what, instead="use `for` over a range or a dimension")
+            condition = trace.condition(self.node.test, thing)
+            test.append(Op("yield", (condition,), location=trace.builder.location))
+        arguments = self.enter()
+        final, ops = self.body()
+        return Attempt(initial, arguments, final, ops, "", Region(tuple(tested), tuple(test)), condition.axes)
+
+    def emit(self, attempt: Attempt) -> tuple[Value, ...]:
+        assert attempt.test is not None
+        names = [item.name for item in self.carried]
+        regions = attempt.test, Region(tuple(attempt.arguments), tuple(attempt.ops))
+        return self.trace.builder.emit_all("while", attempt.initial, {}, names, regions)
 
 
 def assigned_names(statements: Sequence[ast.stmt]) -> list[str]:

@@ -8,21 +8,24 @@ from dataclasses import replace
 from typing import Any, NoReturn, cast
 
 from kdsl.diagnostics import fail
-from kdsl.frontends.python import accesses, calls, loops
+from kdsl.frontends.python import accesses, branches, calls, indexed, loops
 from kdsl.frontends.python.expressions import COMPARE, Expressions
 from kdsl.frontends.python.signature import Signature
 from kdsl.frontends.python.values import (
     Gone,
     GridOf,
     IndexVariable,
+    RangeOf,
     TensorRef,
     TilesOf,
     describe,
     form_of,
     holds_traced,
     is_dim,
+    is_traced,
 )
 from kdsl.ir.builder import Builder
+from kdsl.ir.dtypes import BOOL
 from kdsl.ir.expr import Expr, cdiv, function, symbol
 from kdsl.ir.kernel import COMPARE as CONSTRAINTS
 from kdsl.ir.kernel import Axis, AxisKind, Bound, Comparison, Constraint, Kernel, Value
@@ -30,7 +33,6 @@ from kdsl.lang.dims import Dim
 
 # What a statement is called, and what to do instead.
 INSTEAD: dict[type[ast.stmt], tuple[str, str]] = {
-    ast.While: ("`while`", "loop over tiles or points: `for k in K.tiles(BK)`"),
     ast.Return: ("`return`", "store results to Out tensors"),
     ast.Try: ("`try`", "nothing raises on a device; check sizes with kdsl.require"),
     ast.With: ("`with`", "remove it"),
@@ -38,9 +40,9 @@ INSTEAD: dict[type[ast.stmt], tuple[str, str]] = {
     ast.ClassDef: ("a class definition", "define classes outside"),
     ast.Import: ("`import`", "import at the top of the file"),
     ast.ImportFrom: ("`import`", "import at the top of the file"),
-    ast.Break: ("`break`", "limit the loop with `tiles(..., stop=...)` or mask with kdsl.where"),
-    ast.Continue: ("`continue`", "mask with kdsl.where"),
-    ast.Assert: ("`assert`", "state constraints on sizes with kdsl.require"),
+    ast.Break: ("`break`", "limit the loop with `tiles(..., stop=...)`, or write `while condition:`"),
+    ast.Continue: ("`continue`", "put the rest of the body under `if`, or mask with kdsl.where"),
+    ast.Assert: ("`assert`", "state constraints on sizes with kdsl.require, on values with kdsl.check"),
     ast.Delete: ("`del`", "remove it"),
     ast.Raise: ("`raise`", "check sizes with kdsl.require"),
     ast.Global: ("`global`", "remove it; a kernel changes nothing but its tensors"),
@@ -68,7 +70,8 @@ class Tracer(Expressions):
         self.constraints: list[Constraint] = []
         self.seen_grid = False
         self.inside_grid = False
-        self.loops = 0  # how many loops of the function being traced are open
+        self.loops = 0  # how many loops and branches of the function being traced are open
+        self.unused: ast.expr | None = None  # the call whose result nothing takes
         self.depth = 0  # how many inline helpers
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
@@ -90,6 +93,7 @@ class Tracer(Expressions):
 
     def do_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
+            self.unused = node.value
             thing = self.eval(node.value)
             if isinstance(thing, Value):
                 self.error(node, "K0103", what="an unused tile", instead="assign it to a name or store it")
@@ -129,18 +133,45 @@ class Tracer(Expressions):
                 self.error(target, "K0104", what=what)
             if not self.inside_grid:
                 self.no_grid(target, "has a store outside it")
-            accesses.store(self, target, tensor, accesses.entries(target.slice, index), thing)
+            entries, nothing = accesses.entries(target.slice, index), (target, None)
+            indexed.store(self, target, tensor, entries, (target, thing), nothing)
         else:
             self.error(target, "K0104", what=f"an assignment to {self.quote(target)}")
 
     def do_If(self, node: ast.If) -> None:
-        self.block(node.body if self.truth(node.test, self.eval(node.test)) else node.orelse)
+        thing = self.eval(node.test)
+        self.no_tile_size(node.test, thing)
+        if not is_traced(thing):
+            return self.block(node.body if self.truth(node.test, thing) else node.orelse)
+        if not self.inside_grid:
+            self.no_grid(node.test, "has a condition outside it that is known only when the kernel runs")
+        branches.branch(self, node, self.condition(node.test, thing))
+
+    def condition(self, node: ast.expr, thing: Any) -> Value:
+        """One bool a program, known when the kernel runs. Raises KdslError K0211 for a tile, K0206 for no bool."""
+        self.operand(node, thing)
+        value = self.lift.value(thing)
+        if value.dtype != BOOL:
+            problem = f"{self.quote(node)} is {value.dtype}, not bool"
+            self.error(node, "K0206", operation="a condition", problem=problem)
+        tile_axes = self.builder.kernel.tile_axes(value)
+        if tile_axes:
+            self.error(node, "K0211", condition=f"{self.quote(node)} is a tile over {self.shown_axes(tile_axes)}")
+        return value
+
+    def do_While(self, node: ast.While) -> None:
+        if node.orelse:
+            self.error(node.orelse[0], "K0103", what="`else` after a loop", instead="put it after the loop")
+        if not self.inside_grid:
+            self.no_grid(node, "has a loop outside it")
+        loops.While(self, node).run()
 
     def do_Return(self, node: ast.Return) -> None:
         if not self.depth or self.loops:
             what, instead = INSTEAD[ast.Return]
             if self.depth:
-                what, instead = "`return` in a loop over tiles or points", "assign to a name, and return that after it"
+                what = "`return` in a loop or in a branch that is taken when the kernel runs"
+                instead = "assign to a name, and return that after it"
             self.error(node, "K0103", what=what, instead=instead)
         raise calls.Returned(None if node.value is None else self.eval(node.value))
 
@@ -164,6 +195,10 @@ class Tracer(Expressions):
 
     def eval_Call(self, node: ast.Call) -> Any:
         return calls.call(self, node)
+
+    def inline(self, node: ast.Call, callee: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """What a function decorated with @kdsl.inline gives, traced here."""
+        return calls.inline(self, node, callee, arguments, keywords)
 
     def require(self, call: ast.Call) -> None:
         """`require(left == right)` on sizes becomes a constraint; one that is known now has to hold now."""
@@ -196,10 +231,10 @@ class Tracer(Expressions):
         things = self.eval(node.iter)
         if isinstance(things, GridOf):
             self.grid(node, things)
-        elif isinstance(things, TilesOf) or is_dim(things):
+        elif isinstance(things, TilesOf | RangeOf) or is_dim(things):
             if not self.inside_grid:
                 self.no_grid(node, "has a loop outside it")
-            loops.Loop(self, node, things).run()
+            loops.For(self, node, things).run()
         else:
             for thing in self.sequence(node.iter, things):
                 self.assign(node.target, thing)
@@ -221,7 +256,7 @@ class Tracer(Expressions):
             if not isinstance(axis, TilesOf) and not is_dim(axis):
                 self.error(place, "K0213", thing=self.quote(place, axis))
             self.names[self.target(target)] = self.index_variable(target, axis, "program")[0]
-        self.block(node.body)
+        self.block(branches.without_returns(node.body))
         self.inside_grid = False
         for target in targets:
             self.names[self.target(target)] = Gone("its grid has ended")
@@ -239,7 +274,7 @@ class Tracer(Expressions):
         if not isinstance(over, TilesOf):
             axis = self.builder.add_axis(Axis(self.axis_name(name), kind, self.size(over, target)))
             form = symbol(axis.name)
-            return IndexVariable(name, form, over, None, form, form + 1, symbol(over.__name__)), axis.name
+            return IndexVariable(name, form, over, None, form, form + 1, symbol(over.__name__), form), axis.name
         extent = cdiv(over.stop - over.start, over.tile)
         if kind == "program" and not extent.symbols <= self.fixed():
             self.error(target, "K0104", what=f"limits of {name} that vary from program to program")
@@ -249,8 +284,5 @@ class Tracer(Expressions):
         form = start + symbol(lane)
         self.builder.add_axis(Axis(lane, "tile", over.tile, (Bound(form, None, over.stop),)))
         stop = function("min", start + over.tile, over.stop)
-        return IndexVariable(name, form, over.dim, lane, start, stop, symbol(over.dim.__name__)), block
-
-    def fixed(self) -> set[str]:
-        """Integers that are the same in every program."""
-        return {*self.signature.sizes, *(tile.name for tile in self.signature.tiles)}
+        size = symbol(over.dim.__name__)
+        return IndexVariable(name, form, over.dim, lane, start, stop, size, symbol(block)), block

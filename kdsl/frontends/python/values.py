@@ -4,7 +4,8 @@ Expr            a size, or an index form: integers known only when the kernel ru
 IndexVariable   the target of a grid or a loop
 TensorRef       a tensor argument
 TileSize        a Tile parameter, which may only go into `tiles(...)`
-TilesOf, GridOf what `Dim.tiles(...)` and `kdsl.grid(...)` give
+TilesOf, RangeOf, GridOf
+                what `Dim.tiles(...)`, `kdsl.range(...)` and `kdsl.grid(...)` give
 Gone            a name that has lost its meaning, kept for a better message
 """
 
@@ -21,7 +22,10 @@ from kdsl.lang.dtypes import DType
 
 @dataclass(frozen=True)
 class IndexVariable:
-    """A run of points of a dimension: `form` is their place in it, `tile` the tile axis, None for a single point."""
+    """A run of points of a dimension: `form` is their place in it, `tile` the tile axis, None for a single point.
+
+    `block` counts the tiles (or points): the program or iteration.
+    """
 
     name: str
     form: Expr
@@ -30,6 +34,7 @@ class IndexVariable:
     start: Expr
     stop: Expr
     size: Expr
+    block: Expr
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,15 @@ class TilesOf:
 
 
 @dataclass(frozen=True)
+class RangeOf:
+    """Integers between two limits."""
+
+    start: Expr
+    stop: Expr
+    step: Expr
+
+
+@dataclass(frozen=True)
 class GridOf:
     """The arguments of `kdsl.grid`."""
 
@@ -77,7 +91,7 @@ def is_dim(thing: Any) -> bool:
 
 def is_traced(thing: Any) -> bool:
     """Whether it is known only when the kernel runs, so that plain Python cannot compute with it."""
-    traced = Value | Expr | Integer | IndexVariable | TensorRef | TileSize | TilesOf | GridOf | Scalar
+    traced = Value | Expr | Integer | IndexVariable | TensorRef | TileSize | TilesOf | RangeOf | GridOf | Scalar
     return isinstance(thing, traced) or is_dim(thing)
 
 
@@ -124,6 +138,7 @@ _WORDS: dict[Any, str] = {
     TileSize: "the tile size {name}",
     Scalar: "the scalar {name}",
     TilesOf: "a series of tiles",
+    RangeOf: "a range of integers",
     GridOf: "a grid",
     Expr | Integer: "an integer of sizes or indices",
     Gone: "nothing any more",

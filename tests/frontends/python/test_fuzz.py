@@ -16,9 +16,10 @@ from kdsl.diagnostics import KdslError
 from kdsl.ir.verify import verify
 from kdsl.kernels import attention, layernorm, matmul, softmax, vector_add
 from tests.frontends.python import sources
-from tests.frontends.python.samples import features
+from tests.frontends.python.samples import features, places, ragged, rows
 
-MODULES = {attention: 100, layernorm: 100, matmul: 100, softmax: 100, vector_add: 100, features: 25}  # mutants of each
+MODULES = {attention: 100, layernorm: 100, matmul: 100, softmax: 100, vector_add: 100}  # mutants of each
+MODULES |= {features: 25, ragged: 40, places: 40, rows: 40}
 
 # Put in place of any expression: one of each kind of thing, and what Python has beyond them.
 INTRUDERS = """
@@ -29,6 +30,12 @@ INTRUDERS = """
     lambda: 0 | [i for i in range(2)] | (yield) | (q := 1) | f'{M}' | m if causal else n | not m | m ** 2 | M @ N
     M // 0 | 1 / 0 | exit() | kdsl.full((m,), 10**400, f32) | m < n < 3 | m is None | m in (1, 2) | M == N
     len([m]) | max(m, n) | kdsl.reshape(x[m, :], (N,), (kdsl.axis(2), kdsl.axis(4))) | kdsl.zeros(m, f32) | -M | ~m
+    x.atomic_add(m, value=1) | y.atomic_cas(m, expected=x, value=0) | x.load(m, mask=m, fill=None) | x[x[m]] | y[0.5]
+    kdsl.reduce((m.index, m), over=m, combine=kdsl.maximum) | kdsl.cumsum(x[m, :], over=N) | kdsl.sort((), over=m)
+    kdsl.topk(x[m, :], K, over=N) | kdsl.range(0, x[m], 2) | M.tiles(BM, start=scale) | kdsl.uniform(m, m.index)
+    kdsl.concat([], (), m) | kdsl.split(x[m, :], over=N) | kdsl.program_id(m) | kdsl.bitcast(m.index, f32)
+    2 ** m.index | kdsl.gather(x[m, :], m, over=N) | kdsl.dot_scaled(m, m, m, m, over=m, groups=m)
+    kdsl.print('x', m) | length
 """
 EXPRESSIONS = [
     ast.parse(text.strip(), mode="eval").body for line in INTRUDERS.strip().splitlines() for text in line.split(" | ")
@@ -38,7 +45,10 @@ STATEMENTS = [
     for text in (
         "for m in M: pass", "for q in K.tiles(BK): pass", "return 1", "x = (x, x)", "m = 1", "del x", "x[m] = x[m]",
         "x += 1", "a, b = 1, 2", "while True: pass", "q: int = 3", "global x", "y[0] = 1", "x = y = 0", "pass",
-        "if m: pass", "import os", "for q in kdsl.grid(M): pass", "x.y = 1", "[x, y] = [1, 2]", "assert M",
+        "if m: pass", "import os", "if x > 0: x = 1",
+        "while x > 0: x -= 1", "for q in kdsl.range(0, x): x = q", "if M > 4: return", "y.store(m, value=x, mask=x)",
+        "x.atomic_max(0, value=m.index)", "kdsl.check(x > 0, 'positive')", "if M > 1:\n    x = m\nelse:\n    x = 0.5",
+        "for q in kdsl.grid(M): pass", "x.y = 1", "[x, y] = [1, 2]", "assert M",
     )
 ]  # fmt: skip
 
