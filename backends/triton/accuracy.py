@@ -6,7 +6,9 @@ Sources: the maximum errors of CUDA's single and double precision functions (CUD
 PTX ISA for `ex2.approx` and `div.full`; OpenCL 3.0 C specification, section 7.4 (relative error as ULPs), which AMD's
 device library keeps to. NumPy's functions are within 4 ulp where they are not exact (NumPy's own accuracy tests).
 Subnormal operands of f32 log, log2 and rsqrt may count as zero (their .ftz forms).
-Pinned and so correctly rounded: add, sub, mul, div (tl.div_rn), sqrt (tl.sqrt_rn), casts.
+Pinned and so correctly rounded: add, sub, mul, div (tl.div_rn), sqrt (tl.sqrt_rn), fma, casts. fmod, trunc, round and
+copysign are exact (0 ulp in both tables). Scans of f32 and f64 add in another order; a tf32 dot rounds operands to 10
+fraction bits, bf16x3 and bf16x6 to 16 and 24 (their parts).
 """
 
 from __future__ import annotations
@@ -22,6 +24,18 @@ _EXP = (
     "|x| < 88.8, and log2 e rounded to f32 as much again; PTX ISA: ex2.approx 2 ulp"
 )
 
+
+# By name, ulp: libdevice on NVIDIA, ocml on AMD, the larger figure of the two.
+_LIBRARY = "pow 16 atan2 6 log10 3 log1p 2 expm1 3 tan 5 asin 4 acos 4 atan 5 sinh 4 cosh 4 asinh 4 acosh 4 atanh 5"
+
+
+def _library(figures: str, flushed: float) -> dict[str, Accuracy]:
+    """Functions of the device libraries, from `name ulp` pairs. CUDA states at most as much for each: pow 4, atan2 3,
+    log10 2, log1p 1, expm1 1, tan 4, asin 2, acos 2, atan 2, sinh 3, cosh 2, asinh 3, acosh 4, atanh 3 (f32)."""
+    words = figures.split()
+    return {name: Accuracy(float(ulp), flushed, _CUDA) for name, ulp in zip(words[::2], words[1::2], strict=True)}
+
+
 _F32: dict[str, Accuracy] = {
     "exp": Accuracy(105, FLUSHED_F32, _EXP),
     "exp2": Accuracy(3, FLUSHED_F32, "PTX ISA, ex2.approx: 2 ulp; OpenCL 3.0 C, 7.4: 3 ulp"),
@@ -36,6 +50,9 @@ _F32: dict[str, Accuracy] = {
     # From 1/8 on: t = exp(-2|x|) is off by 4 ulp of at most 0.78, 1 - t is at least 0.22, then two roundings and a
     # quotient; below, a series of four fused steps.
     "tanh": Accuracy(24, FLUSHED_F32, "the module's own tanh: exp and a quotient, a series below 1/8"),
+    **_library(_LIBRARY, FLUSHED_F32),
+    # Three Newton roundings, the last of a small correction, and the scaling, which is exact.
+    "cbrt": Accuracy(3, 0.0, "the module's own cube_root: Newton's method on exp2(log2(x) / 3)"),
 }
 _F64: dict[str, Accuracy] = {
     "exp": Accuracy(3, 0.0, f"{_CUDA}: 1 and 3 ulp"),
@@ -47,6 +64,8 @@ _F64: dict[str, Accuracy] = {
     "cos": Accuracy(4, 0.0, f"{_CUDA}: 2 and 4 ulp"),
     "erf": Accuracy(16, 0.0, f"{_CUDA}: 2 and 16 ulp"),
     "sigmoid": Accuracy(8, 0.0, f"1 / (1 + exp(-x)); {_CUDA}"),
+    **_library(_LIBRARY, 0.0),
+    "cbrt": Accuracy(3, 0.0, "the module's own cube_root: Newton's method on exp2(log2(x) / 3)"),
     "tanh": Accuracy(8, 2.0**-50, "the module's own tanh_f64: 1 - exp(-2|x|) cancels for small x"),
 }
 _SOURCE_16 = "computed in f32, rounded once"
@@ -62,4 +81,6 @@ ACCURACY: AccuracyTable = {
     **{(op, "f64"): accuracy for op, accuracy in _F64.items()},
     **{(op, "f16"): _narrow(accuracy, 10) for op, accuracy in _F32.items()},
     **{(op, "bf16"): _narrow(accuracy, 7) for op, accuracy in _F32.items()},
+    # AMD has no bf16 fma: the f32 one is rounded again.
+    ("fma", "bf16"): Accuracy(0.5 + 2.0**-16, 0.0, "fma.rn.bf16 (PTX ISA); LLVM widens it for AMD, two roundings"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kdsl.codegen.expressions import print_constraint, print_expr
 from kdsl.codegen.hostplan import host_plan
@@ -18,7 +18,8 @@ from .checks import CHECKS
 from .emitter import INDENT, Emitter
 from .helpers import used_helpers
 from .host import Host, Parameter, describe, parameters
-from .legalize import NAME, least_lanes, legalize
+from .legalize import least_lanes, legalize
+from .limits import NAME
 
 if TYPE_CHECKING:
     import jinja2
@@ -37,7 +38,8 @@ def emit(kernel: Kernel, tiles: Mapping[str, int], sizes: Mapping[str, int]) -> 
     used = parameters(legal, emitter.scope, body)
     environment = {**size_values(kernel, sizes), **chosen}
     num_warps = 8 if widest(legal, environment) >= LANES_FOR_8_WARPS else 4
-    host = Host(legal, host_plan(legal), emitter.scope, used, num_warps)
+    options = launch_options(legal, num_warps)
+    host = Host(legal, host_plan(legal), emitter.scope, used, options)
     lines = [
         *host.sizes(), *host.checks(), *host.allocations(), host.offsets(), *host.launch(), f"return {host.results()}",
     ]  # fmt: skip
@@ -48,16 +50,39 @@ def emit(kernel: Kernel, tiles: Mapping[str, int], sizes: Mapping[str, int]) -> 
         title=f"{kernel.name}: a Triton kernel{_origin(kernel)}.",
         signature="\n".join(wrap(_signature(legal))),
         requirements=_requirements(kernel),
-        helpers=used_helpers("\n".join(body)),
+        helpers=[*used_helpers("\n".join([*body, *emitter.functions])), *emitter.functions],
+        library="libdevice." in "\n".join([*body, *emitter.functions]),
         kernel=[part for line in code for part in wrap(line)],
         header="\n".join(wrap(host.header(chosen))),
         summary=_summary(kernel),
         host=[part[len(INDENT) :] for line in lines for part in wrap(INDENT + line)],
         checks=[text for name, text in CHECKS.items() if name in host_text],
     )
-    return Source(
-        NAME, kernel, kernel.name, text, "grid", chosen, launch={"num_warps": num_warps, "enable_fp_fusion": True}
-    )
+    return Source(NAME, kernel, kernel.name, text, "grid", chosen, notes(legal), options)
+
+
+def launch_options(kernel: Kernel, num_warps: int) -> dict[str, Any]:
+    """What a launch sets besides arguments."""
+    # Triton 3.9 fuses multiplications and additions unless told otherwise, 3.10 does not: pinned.
+    options: dict[str, Any] = {"num_warps": num_warps, "enable_fp_fusion": True}
+    if any(op.name == "assert" for op in walk(kernel.body)):
+        # Asserts are compiled in debug mode only, which would also trap on integers that wrap.
+        options |= {"debug": True, "sanitize_overflow": False}
+    return options
+
+
+def notes(kernel: Kernel) -> tuple[str, ...]:
+    """Where a GPU leaves open, or does otherwise, what the op table says."""
+    found: dict[str, None] = {}
+    for op in walk(kernel.body):
+        place = f"line {op.location.line}: " if op.location else ""
+        if op.name == "store_at":
+            found[f"{place}where lanes store to one element of {op.attributes['buffer']}, any of them may win"] = None
+        if op.name == "atomic" and op.operands[0].dtype.is_float and op.attributes["combine"] in ("maximum", "minimum"):
+            found[f"{place}an element of {op.attributes['buffer']} that holds NaN before keeps it"] = None
+        if op.name == "print":
+            found[f"{place}lanes past an edge are printed too"] = None
+    return tuple(found)
 
 
 def launch_parameters(kernel: Kernel) -> list[Parameter]:
@@ -77,7 +102,7 @@ def check_tiles(kernel: Kernel, tiles: Mapping[str, int]) -> None:
             if value < 1 or value & (value - 1):
                 problem = "it is no power of two"
             elif axis.extent.symbols <= tiles.keys() and axis.extent.evaluate(tiles) < least.get(axis.name, 1):
-                problem = f"a dot contracts at least {least[axis.name]} lanes"
+                problem = f"a dot contracts, or topk searches, at least {least[axis.name]} lanes"
             else:
                 continue
             raise fail("K0304", kernel.location, target=NAME, name=name, value=value, problem=problem)

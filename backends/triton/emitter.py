@@ -6,19 +6,22 @@ carries keeps one variable (see lifetimes.py).
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from kdsl.codegen.layout import Layout, assign_layouts
 from kdsl.ir.dtypes import I64
 from kdsl.ir.expr import Expr, symbol
-from kdsl.ir.kernel import Kernel, Op, Region, Value, walk
-from kdsl.ir.ops import is_pointwise
+from kdsl.ir.kernel import Kernel, Op, Region, Value
 
-from .access import load, store
-from .expressions import ATOM, MULTIPLY, TYPES, Text, literal, pointwise, typed, without_parentheses
-from .legalize import is_matmul
+from . import combines, control, products, tiles
+from .access import KINDS, atomic, atomic_cas, load, load_at, store, store_at
+from .dtypes import TYPES
+from .expressions import ATOM, Text, literal, pointwise, typed, without_parentheses
+from .expressions import EXPRESSIONS as POINTWISE
 from .lifetimes import Lifetimes
+from .limits import is_matmul
 from .reductions import SEARCHES, reduction, search
 from .scope import Scope
 
@@ -36,12 +39,15 @@ class Emitter:
         self.lifetimes = Lifetimes(kernel, self.layouts)
         self.texts: dict[str, Text] = {}  # values without a variable
         self.lines: list[str] = []
+        self.functions: list[str] = []  # combines that the module has beside the kernel
         self.loops: list[str] = []
+        self.named: set[str] = set()  # integers that a `let` has named so far
+        self.depth = 1
         self.line: int | None = None
         self.pending: set[tuple[str, str]] = set()  # (access, buffer) since the last barrier
 
     def run(self) -> list[str]:
-        for line in [*self.scope.program_ids(), *self.scope.definitions(self.kernel.body, [])]:
+        for line in [*self.scope.program_ids(), *self.scope.definitions([])]:
             self.write(line)
         self.region(self.kernel.body)
         return self.lines
@@ -49,7 +55,7 @@ class Emitter:
     # -- statements ------------------------------------------------------------------------------------------------
 
     def write(self, statement: str) -> None:
-        self.lines.append(INDENT * (1 + len(self.loops)) + statement)
+        self.lines.append(INDENT * self.depth + statement)
 
     def assign(self, name: str, text: Text) -> None:
         """Give a variable its value: in two steps where the line would be long and its last step is a cast."""
@@ -61,7 +67,7 @@ class Emitter:
         self.write(f"{name} = {name}{cast[2]}")
 
     def fits(self, statement: str) -> bool:
-        return len(INDENT) * (1 + len(self.loops)) + len(statement) <= WIDTH
+        return len(INDENT) * self.depth + len(statement) <= WIDTH
 
     def comment(self, op: Op) -> None:
         """Say which line of the author's the next statement is from, where that changes."""
@@ -74,19 +80,42 @@ class Emitter:
             if op.name in STATEMENTS:
                 STATEMENTS[op.name](self, op)
                 continue
-            text = pointwise_expression(self, op) if is_pointwise(op) else EXPRESSIONS[op.name](self, op)
+            text = self.expression(op)
             if self.lifetimes.immediate(op) or self.lifetimes.inlined(op):
                 self.texts[op.result.name] = text
             else:
                 self.comment(op)
                 self.assign(self.variable(op.result), text)
 
+    def expression(self, op: Op) -> Text:
+        return pointwise_expression(self, op) if op.name in POINTWISE else EXPRESSIONS[op.name](self, op)
+
+    @contextlib.contextmanager
+    def block(self, header: str, repeated: Sequence[Region] = (), optional: bool = False) -> Iterator[None]:
+        """A statement with a body: `pass` where it has no statement, or nothing at all if it is optional. `repeated`
+        are the regions that run again and again in it."""
+        # An iteration meets what the one before it did to memory; a body that does not run has no barrier.
+        before = set(self.pending)
+        self.pending |= control.accesses(repeated)
+        place = len(self.lines)
+        self.write(header)
+        self.depth += 1
+        yield
+        if len(self.lines) == place + 1 and not optional:
+            self.write("pass")
+        self.depth -= 1
+        if len(self.lines) == place + 1:
+            del self.lines[place:]
+        self.pending |= before
+        self.line = None
+
     def variable(self, value: Value) -> str:
         leader = self.lifetimes.leader(value)
         return self.scope.names.give(("value", leader.name), self.lifetimes.wanted_name(leader))
 
-    def barrier(self, access: str, buffer: str) -> None:
+    def barrier(self, op: Op) -> None:
         """Wait for the program's other threads where an access may meet an earlier one to the same elements."""
+        access, buffer = KINDS[op.name], op.attributes["buffer"]
         if ("store", buffer) in self.pending or (access == "store" and ("load", buffer) in self.pending):
             self.write("tl.debug_barrier()")
             self.pending.clear()
@@ -107,66 +136,53 @@ class Emitter:
         expand = self.scope.expand(order, layout)
         return Text(text.within(ATOM) + expand) if expand else text
 
+    def placed(self, text: Text, given: Layout, wanted: Layout) -> Text:
+        """An array of one layout in another order of its axes."""
+        if given == wanted:
+            return text
+        steps = ", ".join(str(given.index(name)) for name in wanted)
+        return Text(f"tl.permute({text.code}, ({steps}))")
+
+    def scalar(self, value: Value) -> str:
+        """A condition: one number of the program."""
+        return typed(self.operand(value), value.dtype).code
+
     def full(self, value: Value, layout: Layout) -> str:
-        """A value as an array that has the layout's whole shape."""
+        """A value as an array that has the layout's whole shape, its type pinned."""
+        return self.full_text(value, layout).code
+
+    def full_text(self, value: Value, layout: Layout) -> Text:
         text, own = self.aligned(value, layout), self.layouts[value.name]
         if not layout:
-            return typed(text, value.dtype).code
+            return typed(text, value.dtype)
         if own:
             same = len(own) == len(layout)
-            return text.code if same else f"tl.broadcast_to({text.code}, {self.scope.shape(layout)})"
+            return text if same else Text(f"tl.broadcast_to({text.code}, {self.scope.shape(layout)})")
         if text.code in ("0", "0.0"):
-            return f"tl.zeros({self.scope.shape(layout)}, {TYPES[value.dtype.name]})"
-        return f"tl.full({self.scope.shape(layout)}, {text.code}, {TYPES[value.dtype.name]})"
+            return Text(f"tl.zeros({self.scope.shape(layout)}, {TYPES[value.dtype.name]})")
+        return Text(f"tl.full({self.scope.shape(layout)}, {text.code}, {TYPES[value.dtype.name]})")
 
 
-# -- statements --------------------------------------------------------------------------------------------------------
-
-
-def loop(emitter: Emitter, op: Op) -> None:
-    (body,), axis = op.regions, op.attributes["axis"]
-    for argument, initial in zip(body.arguments, op.operands, strict=True):
-        if not emitter.lifetimes.shared(initial, argument):
-            emitter.comment(op)
-            emitter.write(f"{emitter.variable(argument)} = {emitter.full(initial, emitter.layouts[argument.name])}")
-    emitter.comment(op)
-    trips = emitter.scope.integer(emitter.kernel.axis(axis).extent).code
-    emitter.write(f"for {emitter.scope.names['symbol', axis]} in range({trips}):")
-    # An iteration meets what the one before it did to memory.
-    emitter.pending |= {(inner.name, inner.attributes["buffer"]) for inner in walk(body) if inner.name in ACCESSES}
-    emitter.loops.append(axis)
-    head = emitter.scope.definitions(body, emitter.loops)
-    for line in head:
-        emitter.write(line)
-    emitter.region(body)
-    carry(emitter, body)
-    if not head and all(emitter.lifetimes.immediate(inner) or inner.name == "yield" for inner in body.ops):
-        emitter.write("pass")
-    emitter.loops.pop()
-    emitter.line = None
-
-
-def carry(emitter: Emitter, body: Region) -> None:
-    """What is yielded becomes the argument of the next iteration."""
-    moves = [
-        (emitter.variable(argument), emitter.full(final, emitter.layouts[argument.name]))
-        for argument, final in zip(body.arguments, body.ops[-1].operands, strict=True)
-        if not emitter.lifetimes.shared(final, argument)
-    ]
-    targets = [target for target, _ in moves]
-    if any(target in value for target in targets for _, value in moves):  # one needs what another overwrites
-        emitter.write(f"{', '.join(targets)} = {', '.join(value for _, value in moves)}")
-    else:
-        for target, value in moves:
-            emitter.write(f"{target} = {value}")
-
-
-ACCESSES = frozenset({"load", "store"})
 STATEMENTS: dict[str, Callable[[Emitter, Op], None]] = {
     "load": load,
     "store": store,
-    "for": loop,
+    "for": control.loop,
     "yield": lambda emitter, op: None,
+    "sort": tiles.sort,
+    "topk": tiles.topk,
+    "split": tiles.split,
+    "philox": tiles.philox,
+    "load_at": load_at,
+    "store_at": store_at,
+    "atomic": atomic,
+    "atomic_cas": atomic_cas,
+    "if": control.branch,
+    "while": control.repeat,
+    "let": control.let,
+    "reduce_by": combines.reduce_by,
+    "scan_by": combines.scan_by,
+    "assert": control.check,
+    "print": control.show,
 }
 
 # -- expressions -------------------------------------------------------------------------------------------------------
@@ -179,7 +195,7 @@ def pointwise_expression(emitter: Emitter, op: Op) -> Text:
             product = emitter.lifetimes.inlined_op(product_value, "dot")
             same = emitter.layouts[product_value.name] == emitter.layouts[rest.name] == layout
             if product is not None and is_matmul(emitter.kernel, product) and same:
-                return matmul(emitter, product, rest)
+                return products.matmul(emitter, product, rest)
     return pointwise(op, [emitter.aligned(value, layout) for value in op.operands])
 
 
@@ -196,7 +212,10 @@ def argument(emitter: Emitter, op: Op) -> Text:
 def index(emitter: Emitter, op: Op) -> Text:
     form: Expr = op.attributes["form"]
     if op.result.dtype != I64:
-        return emitter.scope.integer(form, emitter.layouts[op.result.name])
+        text = emitter.scope.integer(form, emitter.layouts[op.result.name])
+        # What a `let` names has the width that it was loaded with.
+        named = any(integer.name in form.symbols for integer in emitter.kernel.integers)
+        return Text(f"tl.cast({text.code}, tl.int32)") if named else text
     return emitter.scope.wide_integer(form, emitter.layouts[op.result.name])
 
 
@@ -220,33 +239,6 @@ def reduce(emitter: Emitter, op: Op) -> Text:
     return search(combine, emitter.operand(source), lanes, layout.index(name))
 
 
-def dot(emitter: Emitter, op: Op) -> Text:
-    if is_matmul(emitter.kernel, op):
-        return matmul(emitter, op)
-    axis, dtype = op.attributes["axis"], op.result.dtype
-    layout = max((emitter.layouts[value.name] for value in op.operands), key=len)
-    factors = [emitter.aligned(value, layout) for value in op.operands]
-    if op.operands[0].dtype != dtype:
-        factors = [Text(f"{text.within(ATOM)}.to({TYPES[dtype.name]})") for text in factors]
-    product = " * ".join(text.within(MULTIPLY + 1) for text in factors)
-    return Text(f"tl.sum({product}, axis={layout.index(axis)})")
-
-
-def matmul(emitter: Emitter, op: Op, accumulator: Value | None = None) -> Text:
-    axis, (left, right) = op.attributes["axis"], op.operands
-    rows, columns = (
-        next(name for name in emitter.layouts[value.name] if name not in (axis, None)) for value in (left, right)
-    )
-    arguments = [emitter.aligned(left, (rows, axis)).code, emitter.aligned(right, (axis, columns)).code]
-    if accumulator is not None:
-        arguments.append(emitter.operand(accumulator).code)
-    if left.dtype.name == "f32":
-        arguments.append('input_precision="ieee"')  # the default is tf32, which keeps 10 bits of 23
-    if op.result.dtype.name != "f32":
-        arguments.append(f"out_dtype={TYPES[op.result.dtype.name]}")
-    return Text(f"tl.dot({', '.join(arguments)})")
-
-
 def reshape(emitter: Emitter, op: Op) -> Text:
     (value,), source, target = op.operands, op.attributes["source"], op.attributes["target"]
     kept = [name for name in emitter.layouts[value.name] if name not in (*source, None)]
@@ -261,6 +253,15 @@ EXPRESSIONS: dict[str, Callable[[Emitter, Op], Text]] = {
     "in_bounds": in_bounds,
     "broadcast": broadcast,
     "reduce": reduce,
-    "dot": dot,
+    "dot": products.dot,
     "reshape": reshape,
+    "scan": tiles.scan,
+    "gather": tiles.gather,
+    "flip": tiles.flip,
+    "concat": tiles.concat,
+    "join": tiles.join,
+    "relabel": tiles.relabel,
+    "histogram": tiles.histogram,
+    "dot_scaled": products.dot_scaled,
+    "poison": tiles.poison,
 }

@@ -16,6 +16,8 @@ from kdsl.ir.dtypes import BOOL, I32, DType
 from kdsl.ir.kernel import Op
 from kdsl.ir.meaning import number
 
+from .casts import cast
+from .dtypes import TYPES, is_narrow
 from .helpers import HELPERS
 
 # How tightly Python's operators bind.
@@ -53,17 +55,6 @@ def without_parentheses(code: str) -> str:
 
 Entry = str | Callable[[Op, Sequence[Text]], str]
 
-TYPES: dict[str, str] = {
-    "bool": "tl.int1", "i8": "tl.int8", "i16": "tl.int16", "i32": "tl.int32", "i64": "tl.int64",
-    "u8": "tl.uint8", "u16": "tl.uint16", "u32": "tl.uint32", "u64": "tl.uint64",
-    "f16": "tl.float16", "bf16": "tl.bfloat16", "f32": "tl.float32", "f64": "tl.float64",
-}  # fmt: skip
-
-
-def is_narrow(dtype: DType) -> bool:
-    """A float of 16 bits: Triton's mathematical functions do not take it."""
-    return dtype.is_float and dtype.bits == 16
-
 
 def _by_dtype(f32: str, f64: str) -> Entry:
     return lambda op, operands: f64 if op.operands[0].dtype.name == "f64" else f32
@@ -94,21 +85,18 @@ def _extreme(name: str, boolean: str) -> Entry:
     return entry
 
 
-def _cast(op: Op, operands: Sequence[Text]) -> str:
-    source, target = op.operands[0].dtype, op.result.dtype
-    typed = TYPES[target.name]
-    if target == BOOL:
-        return "{0} != 0"
-    if source.is_float and target.is_integer:
-        limits = np.iinfo(target.numpy)
-        wide = "{0}.to(tl.float32)" if is_narrow(source) else "{0}"
-        return f"saturating_cast({wide}, {limits.min}, {limits.max}, {typed})"
-    if operands[0].untyped:
-        return f"tl.cast({{0}}, {typed})"
-    # f32 cannot hold every 32-bit integer: on the way to 16 bits the value would be rounded twice.
-    if source.is_integer and source.bits >= 32 and is_narrow(target):
-        return f"{{0}}.to(tl.float64).to({typed})"
-    return f"{{0}}.to({typed})"
+def _mulhi(op: Op, operands: Sequence[Text]) -> str:
+    dtype = op.result.dtype
+    if dtype.bits < 64:
+        wide = "tl.int64" if dtype.kind == "int" else "tl.uint64"
+        unsigned = dtype.name == "u32"
+        return "tl.umulhi({0}, {1})" if unsigned else f"narrow_mulhi({{0}}, {{1}}, {dtype.bits}, {wide})"
+    return "tl.umulhi({0}, {1})" if dtype.kind == "uint" else "signed_mulhi({0}, {1})"
+
+
+def _clamp(op: Op, operands: Sequence[Text]) -> str:
+    nan = ", propagate_nan=tl.PropagateNan.ALL" if op.result.dtype.is_float else ""
+    return f"tl.minimum(tl.maximum({{0}}, {{1}}{nan}), {{2}}{nan})"
 
 
 EXPRESSIONS: dict[str, Entry] = {
@@ -148,13 +136,50 @@ EXPRESSIONS: dict[str, Entry] = {
     "erf": "tl.erf({0})",
     "sigmoid": "tl.sigmoid({0})",
     "select": "tl.where({0}, {1}, {2})",
-    "cast": _cast,
+    "cast": lambda op, operands: cast(op, operands[0].untyped),
+    "truncdiv": _by_sign("unsigned_div({0}, {1})", "trunc_div({0}, {1})"),
+    "truncmod": _by_sign("unsigned_mod({0}, {1})", "trunc_mod({0}, {1})"),
+    "mulhi": _mulhi,
+    "maxnum": "tl.maximum({0}, {1})",
+    "minnum": "tl.minimum({0}, {1})",
+    "precise_div": _by_dtype("tl.div_rn({0}, {1})", "{0} / {1}"),
+    "precise_sqrt": _by_dtype("tl.sqrt_rn({0})", "tl.sqrt({0})"),
+    "fma": "tl.fma({0}, {1}, {2})",
+    "clamp": _clamp,
+    "fmod": "libdevice.fmod({0}, {1})",
+    "pow": "libdevice.pow({0}, {1})",
+    "atan2": "libdevice.atan2({0}, {1})",
+    "copysign": "libdevice.copysign({0}, {1})",
+    "trunc": "libdevice.trunc({0})",
+    "round": "libdevice.rint({0})",
+    "log10": "libdevice.log10({0})",
+    "log1p": "libdevice.log1p({0})",
+    "expm1": "libdevice.expm1({0})",
+    "cbrt": "cube_root({0})",
+    "tan": "libdevice.tan({0})",
+    "asin": "libdevice.asin({0})",
+    "acos": "libdevice.acos({0})",
+    "atan": "libdevice.atan({0})",
+    "sinh": "libdevice.sinh({0})",
+    "cosh": "libdevice.cosh({0})",
+    "asinh": "libdevice.asinh({0})",
+    "acosh": "libdevice.acosh({0})",
+    "atanh": "libdevice.atanh({0})",
+    "is_nan": "is_nan({0})",
+    "is_inf": "is_inf({0})",
+    "is_finite": "is_finite({0})",
+    "bitcast": lambda op, operands: f"{{0}}.to({TYPES[op.result.dtype.name]}, bitcast=True)",
 }
+# Functions of CUDA's or AMD's device library, of f32 and f64.
+LIBRARY = frozenset(
+    name for name, entry in EXPRESSIONS.items() if isinstance(entry, str) and entry.startswith("libdevice.")
+)
 
 # Computed in f32 for 16-bit operands and rounded once: Triton has these for f32 and f64 only.
-WIDE = frozenset(
-    ["div", "floor", "ceil", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid"]
-)
+WIDE = LIBRARY | frozenset([
+    "div", "floor", "ceil", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid",
+    "precise_div", "precise_sqrt", "cbrt",
+])  # fmt: skip
 
 
 def literal(value: bool | int | float, dtype: DType) -> Text:
@@ -193,6 +218,8 @@ def _needs_types(op: Op, template: str, operands: Sequence[Text]) -> bool:
     and what they are given to is no function of this module."""
     if op.name == "cast":
         return False
+    if op.name == "bitcast" or op.name in LIBRARY:
+        return True
     if op.name == "select":
         return operands[0].untyped or (operands[1].untyped and operands[2].untyped)
     return template.partition("(")[0] in HELPERS or all(text.untyped for text in operands)

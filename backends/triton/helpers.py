@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-HELPERS: dict[str, str] = {
+from .tile_helpers import TILE_HELPERS
+
+# Arithmetic, in the order of the op table, then combines.
+_SCALARS: dict[str, str] = {
     "floor_div": '''
 @triton.jit
 def floor_div(x, y):
@@ -74,6 +77,97 @@ def tanh_f64(x):
     result = (1.0 - t) / (1.0 + t)
     return tl.where(x < 0, -result, result)
 ''',
+    "trunc_div": '''
+@triton.jit
+def trunc_div(x, y):
+    """x / y of integers, rounded to zero; 0 where y is 0. The smallest divided by -1 wraps, as negation does."""
+    quotient = x // tl.where((y == 0) | (y == -1), 1, y)
+    return tl.where(y == 0, 0, tl.where(y == -1, -x, quotient))
+''',
+    "trunc_mod": '''
+@triton.jit
+def trunc_mod(x, y):
+    """The remainder of integers that has the sign of x; 0 where y is 0."""
+    return x % tl.where((y == 0) | (y == -1), 1, y)
+''',
+    "narrow_mulhi": '''
+@triton.jit
+def narrow_mulhi(x, y, BITS: tl.constexpr, WIDE: tl.constexpr):
+    """The upper half of the double-width product."""
+    return ((x.to(WIDE) * y.to(WIDE)) >> BITS).to(x.dtype)
+''',
+    "signed_mulhi": '''
+@triton.jit
+def signed_mulhi(x, y):
+    """The upper half of the 128-bit product: from that of unsigned operands, 2^64 more where negative."""
+    high = tl.umulhi(x.to(tl.uint64, bitcast=True), y.to(tl.uint64, bitcast=True)).to(tl.int64, bitcast=True)
+    return high - tl.where(x < 0, y, 0) - tl.where(y < 0, x, 0)
+''',
+    "cube_root": '''
+@triton.jit
+def cube_root(x):
+    """2 ** (log2(x) / 3), then two of Newton's steps; small numbers are scaled, as log2 may flush them to zero."""
+    size = tl.abs(x)
+    is_small = size < 1e-30
+    scaled = tl.where(is_small, size * 1152921504606846976.0, size)  # 2^60
+    root = tl.exp2(tl.log2(scaled) / 3.0)
+    root = root - (root - scaled / (root * root)) / 3.0
+    root = root - (root - scaled / (root * root)) / 3.0
+    root = tl.where(is_small, root * 9.5367431640625e-07, root)  # 2^-20
+    root = tl.where((size > 0.0) & (size < float("inf")), root, size)
+    return tl.where(x < 0, -root, root)
+''',
+    "is_nan": """
+@triton.jit
+def is_nan(x):
+    return x != x
+""",
+    "is_inf": """
+@triton.jit
+def is_inf(x):
+    return tl.abs(x) == float("inf")
+""",
+    "is_finite": """
+@triton.jit
+def is_finite(x):
+    return tl.abs(x) < float("inf")
+""",
+    "round_to": '''
+@triton.jit
+def round_to(
+    x,
+    MANTISSA: tl.constexpr,
+    SMALLEST: tl.constexpr,
+    LARGEST: tl.constexpr,
+    FINITE: tl.constexpr,
+    INFINITE: tl.constexpr,
+    TO_ZERO: tl.constexpr,
+):
+    """f32 rounded to nearest even, or to zero, to the numbers of a format: SMALLEST is its smallest normal one. FINITE
+    and INFINITE stand for finite and infinite numbers past the LARGEST."""
+    DROP: tl.constexpr = 23 - MANTISSA
+    bits = x.to(tl.int32, bitcast=True)
+    size, size_bits = tl.abs(x), bits & 0x7FFFFFFF
+    # Below the normal numbers all steps are equal: the sum with 2^23 of them has no finer ones.
+    subnormal = (size + SMALLEST * (1 << DROP)) - SMALLEST * (1 << DROP)
+    if TO_ZERO:
+        normal = ((size_bits >> DROP) << DROP).to(tl.float32, bitcast=True)
+        subnormal = tl.where(subnormal > size, subnormal - SMALLEST / (1 << MANTISSA), subnormal)
+    else:
+        half = (1 << (DROP - 1)) - 1 + ((size_bits >> DROP) & 1)
+        normal = (((size_bits + half) >> DROP) << DROP).to(tl.float32, bitcast=True)
+    rounded = tl.where(size < SMALLEST, subnormal, normal)
+    rounded = tl.where(rounded > LARGEST, tl.where(size < float("inf"), FINITE, INFINITE), rounded)
+    signed = (rounded.to(tl.int32, bitcast=True) & 0x7FFFFFFF) | (bits & -2147483648)
+    return tl.where(x == x, signed.to(tl.float32, bitcast=True), x)
+''',
+    "f8e5m2_bits": '''
+@triton.jit
+def f8e5m2_bits(x):
+    """f32 numbers that float8_e5m2 has, as such: it is the upper half of float16. (A conversion would saturate.)"""
+    upper = x.to(tl.float16).to(tl.uint16, bitcast=True) >> 8
+    return upper.to(tl.uint8).to(tl.float8e5, bitcast=True)
+''',
     "multiply": """
 @triton.jit
 def multiply(a, b):
@@ -121,8 +215,18 @@ def argmin(value_a, lane_a, value_b, lane_b):
 ''',
 }
 
+HELPERS: dict[str, str] = _SCALARS | TILE_HELPERS
+
 
 def used_helpers(code: str) -> list[str]:
-    """The helpers that code calls or passes on, in the table's order."""
-    words = set(re.findall(r"(?<![\w.])\w+", code))
-    return [text.strip() for name, text in HELPERS.items() if name in words]
+    """The helpers that code calls or passes on, and those that they call, in the table's order."""
+    used: set[str] = set()
+    found = _mentioned(code)
+    while found - used:
+        used |= found
+        found = {name for helper in used for name in _mentioned(HELPERS[helper])}
+    return [text.strip() for name, text in HELPERS.items() if name in used]
+
+
+def _mentioned(code: str) -> set[str]:
+    return HELPERS.keys() & set(re.findall(r"(?<![\w.])\w+", code))

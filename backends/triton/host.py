@@ -13,18 +13,11 @@ from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, Function, symbol, wrap
 from kdsl.ir.kernel import Buffer, Kernel, Scalar
 
+from .dtypes import POINTERS, TORCH
 from .legalize import least_lanes
 from .names import Names
 from .scope import Scope
 
-TORCH: dict[str, str] = {
-    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
-}  # fmt: skip
-POINTERS: dict[str, str] = {
-    "bool": "*i1", "f16": "*fp16", "bf16": "*bf16", "f32": "*fp32", "f64": "*fp64",
-}  # fmt: skip
 FUNCTIONS: Mapping[str, Callable[..., str]] = {
     **PYTHON,
     "cdiv": lambda a, b: f"triton.cdiv({a}, {b})",
@@ -86,8 +79,10 @@ def parameters(kernel: Kernel, scope: Scope, body: Sequence[str]) -> list[Parame
 class Host:
     """Prints one host function. `name` gives the host's spelling of an argument, size or tile parameter."""
 
-    def __init__(self, kernel: Kernel, plan: HostPlan, scope: Scope, used: list[Parameter], num_warps: int) -> None:
-        self.kernel, self.plan, self.scope, self.used, self.num_warps = kernel, plan, scope, used, num_warps
+    def __init__(
+        self, kernel: Kernel, plan: HostPlan, scope: Scope, used: list[Parameter], options: Mapping[str, Any]
+    ) -> None:
+        self.kernel, self.plan, self.scope, self.used, self.options = kernel, plan, scope, used, options
         self.names = Names([kernel.name, f"{kernel.name}_kernel", "num_warps", "device", "programs"])
         for name in [*(size.name for size in plan.sizes), *(tile.name for tile in plan.tiles)]:
             self.names.give(name, name)
@@ -122,7 +117,7 @@ class Host:
         ]
         keywords = [f"{name}: int" for name in self.plan.keywords]
         keywords += [f"{tile.name}: int = {tiles[tile.name]}" for tile in self.plan.tiles]
-        keywords += [f"num_warps: int = {self.num_warps}"]
+        keywords += [f"num_warps: int = {self.options['num_warps']}"]
         keywords += ['device: torch.device | str = "cuda"'] if self.needs_device else []
         results = ["torch.Tensor"] * len(self.plan.results)
         returns = results[0] if len(results) == 1 else f"tuple[{', '.join(results)}]"
@@ -195,8 +190,7 @@ class Host:
         grid = " * ".join(print_factor(extent, functions=FUNCTIONS) for extent in factors)
         if len(factors) == 1:
             grid = self.expr(factors[0])
-        # Triton 3.9 fuses multiplications and additions unless told otherwise, 3.10 does not: pinned.
-        options = ["num_warps=num_warps", "enable_fp_fusion=True"]
+        options = [f"{name}={'num_warps' if name == 'num_warps' else value}" for name, value in self.options.items()]
         passed = ", ".join([*map(self.value, self.used), *options])
         call = f"{self.kernel.name}_kernel[(programs,)]({passed})"
         return [*lines, f"programs = {grid or 1}", "if programs > 0:", f"    {call}"]

@@ -9,10 +9,12 @@ Triton 3.9.0's interpreter, as shipped:
 - lets `a and b`, `a or b`, `not a` on blocks yield one operand; here they are elementwise, as in a compiled kernel;
 - treats a float argument as an untyped constant; here it is an fp32 scalar, as in a compiled launch;
 - refuses argmax of a row of NaN; here it is the index of some element;
-- reduces with a kernel's own combine function one element at a time; here by halves, which is as good an order.
+- reduces and scans with a kernel's own combine function one element at a time; here by halves and by slices;
+- has no device library, no tf32 rounding, fp8 dots of bits, dot_scaled in bf16; here NumPy does those (stand_ins.py);
+- drops device_assert, which a compiled kernel checks in debug mode; here it is checked.
 
-Kept as shipped: programs run one after another; `max` and `min` ignore NaN; tf32 is not rounded; a loop counter is a
-Python int; fp8 "e4b15" stays bits. `dot_scaled` and atomics on bf16 and fp8 would be wrong and are refused.
+Kept as shipped: programs run one after another; `max` and `min` ignore NaN; a loop counter is a Python int; fp8 "e4b15"
+stays bits. Atomics on fp8, and others than additions on bf16, would be wrong and are refused.
 """
 
 from __future__ import annotations
@@ -25,8 +27,13 @@ import ml_dtypes
 import numpy as np
 import triton.language as tl
 import triton.runtime.interpreter as ti
+from triton.language.extra import libdevice
 
-from .memory import Memory, is_floating, poison
+from kdsl.ir import functions
+
+from . import stand_ins
+from .interpreter_reductions import Reduce, Scan
+from .memory import Memory, as_f32, is_floating, poison
 
 # Triton ships no type information: its modules are Any to mypy, and a subclass of one of its classes needs an ignore.
 Array = np.ndarray[Any, Any]
@@ -61,19 +68,15 @@ def _bits_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"u{dtype.itemsize}") if dtype in NARROW.values() else dtype
 
 
-def _wide(array: Array) -> Array:
-    return array.astype(np.float32) if _is_narrow(array) else array
-
-
 def round_to(values: Array, dtype: np.dtype[Any], *, toward_zero: bool = False) -> Array:
     """Float `values` in the float type `dtype`: to nearest even, or toward zero."""
-    wide = _wide(values)
+    wide = as_f32(values)
     rounded = wide.astype(dtype)
     if dtype in LARGEST:
         largest = np.array(LARGEST[dtype], wide.dtype)
         rounded = np.clip(wide, -largest, largest).astype(dtype)
     if toward_zero and dtype.itemsize < wide.dtype.itemsize:
-        too_large = np.isfinite(wide) & ~(np.abs(_wide(rounded).astype(wide.dtype)) <= np.abs(wide))
+        too_large = np.isfinite(wide) & ~(np.abs(as_f32(rounded).astype(wide.dtype)) <= np.abs(wide))
         # One less as an integer is the next value toward zero, infinity included, in every IEEE-like format.
         bits = rounded.view(f"u{dtype.itemsize}")
         rounded = np.where(too_large, bits - bits.dtype.type(1), bits).view(dtype)
@@ -99,7 +102,21 @@ class Builder(ti.InterpreterBuilder):  # type: ignore[misc]  # untyped base
         return ti._interpreter.store(addresses, value.data.astype(dtype).view(_bits_dtype(dtype)), mask.data)
 
     def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
+        if val.data.dtype == NARROW[tl.bfloat16] and rmwOp == ti._ir.ATOMIC_OP.FADD:
+            return self._add_bf16(ptr, val, mask)
         return super().create_atomic_rmw(rmwOp, self._checked(ptr, val, mask.data), val, mask, sem, scope)
+
+    def _add_bf16(self, ptr: Any, val: Any, mask: Any) -> Any:
+        """One lane after the other."""
+        addresses = self.memory.resolve(ptr.data, mask.data, 2, "atomic")
+        before = np.zeros_like(val.data)
+        for lane in zip(*np.nonzero(mask.data), strict=True):
+            place, on = addresses[lane].reshape(1), np.ones(1, np.bool_)
+            bits = ti._interpreter.load(place, on, np.zeros(1, np.uint16), np.dtype(np.uint16))
+            before[lane] = bits.view(val.data.dtype)[0]
+            after = (before[lane] + val.data[lane]).reshape(1).astype(val.data.dtype)
+            ti._interpreter.store(place, after.view(np.uint16), on)
+        return ti.TensorHandle(before, val.dtype.scalar)
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
         everywhere = np.ones(ptr.data.shape, np.bool_)
@@ -126,74 +143,21 @@ class Builder(ti.InterpreterBuilder):  # type: ignore[misc]  # untyped base
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
         if not _is_narrow(z.data):
             return super().create_fma(x, y, z)
-        product = x.data.astype(np.float64) * y.data.astype(np.float64)  # exact
-        return ti.TensorHandle((product + z.data.astype(np.float64)).astype(z.data.dtype), z.dtype.scalar)
+        return ti.TensorHandle(functions.fma(x.data, y.data, z.data), z.dtype.scalar)
 
-    def create_dot_scaled(self, *operands: Any) -> Any:
-        raise NotImplementedError("dot_scaled cannot be interpreted")
+    def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:
+        tf32 = input_precision == ti._ir.INPUT_PRECISION.TF32
+        return ti.TensorHandle(stand_ins.dot(a.data, b.data, d.data, tf32), d.dtype.scalar)
 
+    def create_dot_scaled(
+        self, lhs: Any, lhs_scale: Any, lhs_format: Any, rhs: Any, rhs_scale: Any, rhs_format: Any, *rest: Any
+    ) -> Any:
+        result = stand_ins.dot_scaled(lhs.data, lhs_scale.data, rhs.data, rhs_scale.data, rest[-1].data)
+        return ti.TensorHandle(result, tl.float32)
 
-def _first_extreme(pick: Callable[..., Array], worst: float) -> Callable[..., Array]:
-    """argmax or argmin that passes over NaN; a row of nothing but NaN gives its first index."""
-
-    def run(data: Array, **kwargs: Any) -> Array:
-        return pick(np.where(np.isnan(data), worst, data) if is_floating(data.dtype) else data, **kwargs)
-
-    return run
-
-
-_REDUCTIONS: dict[Any, Callable[..., Array]] = {
-    None: np.asarray,
-    np.nanmax: np.fmax.reduce,
-    np.nanmin: np.fmin.reduce,
-    np.nanargmax: _first_extreme(np.argmax, -np.inf),
-    np.nanargmin: _first_extreme(np.argmin, np.inf),
-}
-
-
-class Reduce(ti.ReduceOps):  # type: ignore[misc]  # untyped base
-    def sum(self, input: Any) -> Any:
-        total = np.sum(_wide(input.handle.data), axis=self.axis, keepdims=self.keep_dims)
-        return self.to_tensor(total, input.dtype)
-
-    def min_max(self, input: Any, val_reduce_op: Any, idx_reduce_op: Any = None) -> Any:
-        def widened(shipped: Any) -> Any:
-            if shipped is None:
-                return None
-            return lambda data, **kwargs: _REDUCTIONS[shipped](_wide(data), **kwargs)
-
-        return super().min_max(input, widened(val_reduce_op), widened(idx_reduce_op))
-
-    def generic_reduce(self, input: Any) -> Any:
-        """A combine function of the kernel's own, on halves of the axis (whose extent is a power of two) at a time: as
-        shipped, it is called on single elements, some 50 us each."""
-        parts = [data.handle.data for data in input]
-        if self.axis is None:
-            parts = [part.reshape(-1) for part in parts]
-        axis = self.axis or 0
-        while parts[0].shape[axis] > 1:
-            halves = [np.split(part, 2, axis) for part in parts]
-            pairs = [
-                self.to_tensor(half[side], data.dtype)
-                for side in (0, 1)
-                for half, data in zip(halves, input, strict=True)
-            ]
-            combined = self.combine_fn.fn(*pairs)
-            results = combined if isinstance(combined, tuple) else (combined,)
-            parts = [result.handle.data for result in results]
-        if not self.keep_dims:
-            parts = [np.squeeze(part, axis) for part in parts]
-        elif self.axis is None:
-            parts = [part.reshape([1] * len(input[0].shape)) for part in parts]
-        return [self.to_tensor(part, data.dtype) for part, data in zip(parts, input, strict=True)]
-
-
-class Scan(ti.ScanOps):  # type: ignore[misc]  # untyped base
-    def cumsum(self, input: Any) -> Any:
-        return [self.to_tensor(np.cumsum(_wide(input.handle.data), axis=self.axis), dtype=input.dtype)]
-
-    def cumprod(self, input: Any) -> Any:
-        return [self.to_tensor(np.cumprod(_wide(input.handle.data), axis=self.axis), dtype=input.dtype)]
+    def create_assert(self, condition: Any, message: str) -> None:
+        if not condition.data.all():
+            raise AssertionError(message)
 
 
 class Launch(ti.GridExecutor):  # type: ignore[misc]  # untyped base
@@ -214,6 +178,20 @@ def _tensors_in(value: Any) -> list[Any]:
     if isinstance(value, tuple):
         return [tensor for part in value for tensor in _tensors_in(part)]
     return [value.base] if isinstance(value, ti.TensorDescriptor) else []
+
+
+def _library_function(function: Callable[[Any], Array]) -> Callable[..., Any]:
+    """A function of arrays as one of the kernel's tensors."""
+
+    def call(*operands: Any) -> Any:
+        tensors = [ti.interpreter_semantic.to_tensor(operand) for operand in operands]
+        result = function([tensor.handle.data for tensor in tensors])
+        scalar = tensors[0].dtype
+        is_block = any(tensor.type.is_block() for tensor in tensors)
+        kind = tl.block_type(scalar, list(result.shape)) if is_block else scalar
+        return tl.tensor(ti.TensorHandle(result, scalar), kind)
+
+    return call
 
 
 def _argument(value: Any) -> Any:
@@ -276,6 +254,11 @@ def install() -> None:
     ti._implicit_cvt = _argument
     ti.ReduceOps, ti.ScanOps, ti.GridExecutor = Reduce, Scan, Launch
     ti.interpreter_builder = Builder()
+    ti.interpreter_builder.options = ti.InterpreterOptions(
+        debug=True, sanitize_overflow=False, allowed_dot_input_precisions=("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+    )
+    for name, function in stand_ins.library().items():
+        setattr(libdevice, name, _library_function(function))
     ti.interpreter_semantic = ti.TritonSemantic(ti.interpreter_builder)
     # The rewriter copies this module's names into the globals of the function it rewrites.
     ti._kdsl_boolean, ti._kdsl_negation = boolean, negation

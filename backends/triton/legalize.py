@@ -2,77 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
-from kdsl.diagnostics import fail
-from kdsl.ir.dtypes import I8, DType
+from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, function, symbol, wrap
-from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Scalar, walk
+from kdsl.ir.kernel import Axis, Bound, Kernel, walk
+from kdsl.ir.ops import OPS
 from kdsl.passes import run_passes
 
-from .expressions import EXPRESSIONS
-
-NAME = "gpu"
-IMMEDIATE_OPS = frozenset(["constant", "argument", "index", "in_bounds"])
-OTHER_OPS = frozenset(["broadcast", "reduce", "dot", "reshape", "load", "store", "for", "yield"])
-# What tl.dot multiplies, and the fewest lanes of its contracted axis: an instruction's worth on NVIDIA (Triton's
-# min_dot_size: 32 bytes of 8-bit operands, 16 lanes of others).
-DOT_DTYPES = frozenset({"i8", "f16", "bf16", "f32", "f64"})
+from .limits import EMITTED, LIMITS, check_combine, check_dtypes, check_values, is_matmul, refusal
 
 
 def legalize(kernel: Kernel) -> Kernel:
     """The kernel for the emitter. Raises KdslError: K0301 an op, K0302 a dtype, K0303 a reshape that Triton lacks."""
     check(kernel)
-    padded = widen_contracted_axes(run_passes(kernel, ["pad_extents"]))
-    return run_passes(padded, ["explicit_edges", "fold", "cse", "dce"])
+    padded = run_passes(kernel, ["pad_extents"])
+    widened = widen_axes(padded)
+    check_moved_axes(widened, {new.name for old, new in zip(padded.axes, widened.axes, strict=True) if old != new})
+    return run_passes(widened, ["explicit_edges", "fold", "cse", "dce"])
 
 
 def check(kernel: Kernel) -> None:
     """Raise KdslError for the first thing that Triton cannot do."""
-    for parameter in kernel.parameters:
-        if isinstance(parameter, Scalar) and parameter.dtype.name == "f64":
-            # A launch passes every Python float as fp32.
-            raise fail("K0302", kernel.location, target=NAME, dtype="f64", what="scalar arguments")
+    check_dtypes(kernel)
+    outside = {value.name: op for op in walk(kernel.body) for value in op.results}
     for op in walk(kernel.body):
-        if op.name not in EXPRESSIONS.keys() | IMMEDIATE_OPS | OTHER_OPS:
-            raise _refusal(op, f"it has no {op.name}", "write it with operations that the target has")
-        if op.name == "dot":
-            _check_dot(kernel, op)
+        if op.name not in EMITTED:
+            raise refusal(op, f"it has no {op.name}", "write it with operations that the target has")
+        check_values(op)
+        if op.name in LIMITS:
+            LIMITS[op.name](kernel, op)
+        if op.name in ("reduce_by", "scan_by"):
+            check_combine(op, outside)
 
 
-def _check_dot(kernel: Kernel, op: Op) -> None:
-    free = [len(kernel.tile_axes(value)) - 1 for value in op.operands]
-    if max(free) > 1 and min(free) > 0:
-        raise _refusal(op, "a dot operand has more than one free tile axis", "loop over one of them, or reshape")
-    if min(free) > 0 and op.operands[0].dtype.name not in DOT_DTYPES:
-        raise fail("K0302", op.location, target=NAME, dtype=op.operands[0].dtype, what="dot")
-
-
-def _refusal(op: Op, problem: str, instead: str) -> Exception:
-    return fail("K0301", op.location, target=NAME, problem=problem, instead=instead)
-
-
-def is_matmul(kernel: Kernel, op: Op) -> bool:
-    """Whether a dot becomes tl.dot; with a vector on one side it is a product and a sum."""
-    return all(len(kernel.tile_axes(value)) > 1 for value in op.operands)
+def check_moved_axes(kernel: Kernel, widened: Container[str]) -> None:
+    """Raise KdslError K0301 where lanes of a widened axis, some of which are invalid, are rearranged."""
+    for op in walk(kernel.body):
+        moved = [value for name, value in op.attributes.items() if name in ("source", "target")]
+        if OPS[op.name].padding == "rearranged":
+            moved += [op.attributes["axis"]] if "axis" in op.attributes else []
+        for axis in [name for each in moved for name in (each if isinstance(each, tuple) else (each,))]:
+            if axis in widened:
+                problem = f"it moves lanes of {axis}, which has fewer than a dot contracts or topk takes"
+                raise refusal(op, problem, "contract axes of at least 16 lanes (32 of 8-bit types)")
 
 
 def least_lanes(kernel: Kernel) -> dict[str, int]:
-    """The fewest lanes that each contracted axis may have."""
+    """The fewest lanes that axes may have which are contracted or searched."""
     least: dict[str, int] = {}
     for op in walk(kernel.body):
         if op.name == "dot" and is_matmul(kernel, op):
             axis, needed = op.attributes["axis"], _fewest(op.operands[0].dtype)
             least[axis] = max(least.get(axis, 1), needed)
+        if op.name == "topk":  # tl.topk takes no more lanes than there are
+            axis, needed = op.attributes["axis"], kernel.axis(op.attributes["target"]).extent.constant or 1
+            least[axis] = max(least.get(axis, 1), needed)
     return least
 
 
 def _fewest(dtype: DType) -> int:
-    return 32 if dtype == I8 else 16
+    """An instruction's worth on NVIDIA (Triton's min_dot_size: 32 bytes of 8-bit operands, 16 lanes of others)."""
+    return 32 if dtype.bits == 8 else 16
 
 
-def widen_contracted_axes(kernel: Kernel) -> Kernel:
-    """The kernel with contracted axes wide enough for tl.dot; surplus lanes are invalid. Runs while edges are implicit.
+def widen_axes(kernel: Kernel) -> Kernel:
+    """The kernel with axes wide enough for tl.dot and tl.topk; surplus lanes are invalid. For implicit edges.
 
     Axes whose extent is a product of tile parameters keep it: the parameters are checked instead.
     """

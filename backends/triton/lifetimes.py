@@ -9,14 +9,31 @@ from kdsl.codegen.layout import Layout
 from kdsl.ir.kernel import Kernel, Op, Region, Value
 from kdsl.ir.ops import is_pointwise
 
-from .legalize import IMMEDIATE_OPS
+from .limits import IMMEDIATE_OPS
 
-INLINABLE = frozenset({"dot", "reduce", "reshape"})
+INLINABLE = frozenset(
+    [
+        "dot",
+        "dot_scaled",
+        "reduce",
+        "reshape",
+        "bitcast",
+        "scan",
+        "gather",
+        "flip",
+        "concat",
+        "join",
+        "relabel",
+        "histogram",
+    ]
+)
 # What the front end calls a value that the author gave no name: as the function that made it.
 FUNCTION_NAMES: dict[str, set[str]] = {
     "reduce": {"sum", "prod", "max", "min", "all", "any", "argmax", "argmin"},
     "select": {"where"},
 }
+# What writes its operands somewhere else than where it stands, or more than once.
+NEEDS_NAMES = frozenset(["yield", "for", "while", "reduce_by", "scan_by", "sort", "topk", "histogram", "atomic"])
 # How many ops one expression may hold before it gets a name.
 LARGEST_EXPRESSION = 4
 
@@ -41,8 +58,10 @@ class Lifetimes:
             if self._may_inline(op, region):
                 self._weight[op.result.name] = self._weigh(op)
         for op, _ in self._ops:
-            if op.name == "for":
+            if op.name in ("for", "while"):
                 self._share(op)
+            if op.name == "if":
+                self._share_branches(op)
 
     def immediate(self, op: Op) -> bool:
         """Whether the op's expression is written wherever it is used: a number, a size, a mask."""
@@ -59,6 +78,10 @@ class Lifetimes:
         """The op that makes a value, if it is of that name and inlined."""
         op = self._definition.get(value.name)
         return op if op is not None and op.name == name and self.inlined(op) else None
+
+    def used(self, value: Value) -> bool:
+        """Whether an op takes the value."""
+        return bool(self._users.get(value.name))
 
     def shared(self, value: Value, other: Value) -> bool:
         """Whether two values have one variable."""
@@ -100,7 +123,7 @@ class Lifetimes:
         if self.immediate(op) or (op.name not in INLINABLE and not is_pointwise(op)):
             return False
         users = self._users.get(op.result.name, [])
-        if len(users) != 1 or users[0][1] is not region or users[0][0].name in ("yield", "for"):
+        if len(users) != 1 or users[0][1] is not region or users[0][0].name in NEEDS_NAMES:
             return False
         # What the author gave no name is called as its op; what a pass made, as what it was made from.
         unnamed = {op.name, *FUNCTION_NAMES.get(op.name, ()), *(base_name(value) for value in op.operands)}
@@ -130,16 +153,38 @@ class Lifetimes:
         return last
 
     def _share(self, loop: Op) -> None:
-        (body,) = loop.regions
+        *tests, body = loop.regions
         yielded = body.ops[-1].operands
-        for argument, initial, final, result in zip(body.arguments, loop.operands, yielded, loop.results, strict=True):
+        places = zip(body.arguments, loop.operands, yielded, loop.results, strict=True)
+        for place, (argument, initial, final, result) in enumerate(places):
             group = self._group.setdefault(argument.name, [argument])
-            self._group[result.name] = group
-            group.append(result)
+            for other in (*(test.arguments[place] for test in tests), result):
+                self._group[other.name] = group
+                group.append(other)
             if self._initial_may_share(loop, initial, argument):
                 self._join(initial, argument)
             if self._final_may_share(body, final, argument):
                 self._join(final, argument)
+
+    def _share_branches(self, op: Op) -> None:
+        """What a branch yields is written to the result's variable where it is made, if only this branch has it."""
+        for region in op.regions:
+            for result, final in zip(op.results, region.ops[-1].operands, strict=True):
+                self._group.setdefault(result.name, [result])
+                if self._may_be_written_as(result, region, final):
+                    self._join(final, result)
+
+    def _may_be_written_as(self, result: Value, region: Region, final: Value) -> bool:
+        op, others = self._definition.get(final.name), [v for v in self._group[result.name] if v != result]
+        return (
+            op is not None
+            and self._has_variable(final)
+            and self._region[final.name] is region
+            and final.name not in self._group
+            and self.layouts[final.name] == self.layouts[result.name]
+            and region.ops[-1].operands.count(final) == 1
+            and all(self._last_use(other) <= self._position[id(op)] for other in others)
+        )
 
     def _initial_may_share(self, loop: Op, initial: Value, argument: Value) -> bool:
         """Whether the value before the loop is needed for nothing else."""

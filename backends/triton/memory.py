@@ -28,6 +28,12 @@ def is_floating(dtype: np.dtype[Any]) -> bool:
     return np.issubdtype(dtype, np.floating) or dtype.name.startswith(("bfloat16", "float8_"))
 
 
+def as_f32(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """bf16 and fp8 as f32, exactly; any other array as it is."""
+    narrow = is_floating(array.dtype) and not np.issubdtype(array.dtype, np.floating)
+    return array.astype(np.float32) if narrow else array
+
+
 def poison(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A scalar that shows when it is used: NaN for floats, True for bool, bytes of 0xA5 for integers."""
     if dtype == np.bool_:

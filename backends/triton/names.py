@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable
 
 # What emitted code itself relies on.
-RESERVED = frozenset({"torch", "triton", "tl", "range", "max", "min", "float", "tuple", "sum", "zip", "int"})
+RESERVED = frozenset(
+    {"torch", "triton", "tl", "range", "max", "min", "float", "tuple", "sum", "zip", "int", "libdevice"}
+)
 
 
 class Names:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kdsl.ir.dtypes import BOOL, DType
 
-from .expressions import ATOM, COMPARE, TYPES, Text, is_narrow
+from .dtypes import TYPES, is_narrow
+from .expressions import ATOM, COMPARE, Text
 
 FLOATS: dict[str, str] = {
     "add": "tl.sum({0}, axis={axis})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kdsl.codegen.expressions import PYTHON, as_operand, print_expr, print_factor
@@ -10,12 +10,14 @@ from kdsl.codegen.layout import Layout
 from kdsl.diagnostics import fail
 from kdsl.ir.dtypes import I64
 from kdsl.ir.expr import Expr, Function, symbol
-from kdsl.ir.kernel import Axis, Bound, Buffer, Kernel, Op, Region, walk
+from kdsl.ir.kernel import Axis, Bound, Buffer, Kernel, Op, walk
 
 from .expressions import ADD, AND, ATOM, COMPARE, MULTIPLY, OR, Text
 from .helpers import HELPERS
-from .legalize import NAME, is_tile_product
+from .legalize import is_tile_product
+from .limits import NAME
 from .names import Names
+from .tiles import counts_apart
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,10 @@ def offset_forms(kernel: Kernel, op: Op) -> list[Expr]:
     if op.name == "index":
         forms.append(op.attributes["form"])
     forms += [form for bound in bounds for form in (bound.form, bound.lower, bound.upper) if form is not None]
-    if op.name == "reduce" and op.attributes["combine"] in ("argmax", "argmin"):
+    if op.name in ("sort", "topk") or op.attributes.get("combine") in ("argmax", "argmin"):
         forms.append(symbol(op.attributes["axis"]))
+    if (op.name == "histogram" and counts_apart(kernel, op)) or (op.name == "topk" and op.operands[0].dtype.bits == 64):
+        forms.append(symbol(op.attributes["target"]))
     lanes: list[Expr] = []
     for form in forms:
         axes = tile_symbols(kernel, form)
@@ -62,6 +66,8 @@ class Scope:
         for axis in kernel.axes:
             if axis.kind != "tile":
                 self.names.give(("symbol", axis.name), axis.name)
+        for integer in kernel.integers:
+            self.names.give(("symbol", integer.name), integer.name)
         for parameter in kernel.parameters:
             is_buffer = isinstance(parameter, Buffer)
             self.names.give(("argument", parameter.name), f"{parameter.name}_ptr" if is_buffer else parameter.name)
@@ -170,20 +176,27 @@ class Scope:
 
     # -- regions ---------------------------------------------------------------------------------------------------
 
-    def definitions(self, body: Region, loops: Sequence[str]) -> list[str]:
-        """The offsets and masks in a body that are made at its head, as far out as what they depend on allows: the body
-        of the innermost of `loops`, or of the kernel."""
+    def definitions(self, loops: Sequence[str], named: Container[str] = (), let: str | None = None) -> list[str]:
+        """The offsets and masks that are made at the head of the innermost of `loops`, or of the kernel: as far out as
+        what they depend on allows. Those that mention integers are made after the last `let` of one: pass its name,
+        with all that are named so far."""
         forms: dict[Expr, None] = {}
         bounds: dict[Bound, None] = {}
-        for op in walk(body):
+        for op in walk(self.kernel.body):
             forms |= dict.fromkeys(offset_forms(self.kernel, op))
             bounds |= dict.fromkeys(op.attributes.get("bounds", ()))
 
         def here(form: Expr | Bound) -> bool:
             needed = {name for name in form.symbols if name in loop_axes}
-            return needed <= set(loops) and (loops[-1] in needed if loops else not needed)
+            mentioned = form.symbols & integers
+            if not needed <= set(loops) or any(name not in named for name in mentioned):
+                return False
+            if let is not None:
+                return let in mentioned
+            return loops[-1] in needed if loops else not needed
 
         loop_axes = {axis.name for axis in self.kernel.axes if axis.kind == "loop"}
+        integers = {integer.name for integer in self.kernel.integers}
         lines = [self.define_lanes(form, tile_symbols(self.kernel, form)[0]) for form in forms if here(form)]
         return lines + [self.define_mask(bound) for bound in bounds if tile_symbols(self.kernel, bound) and here(bound)]
 

@@ -16,7 +16,8 @@ from kdsl.runtime.target import Array, Report, Source, Toolchain
 from kdsl.runtime.worker import Worker, WorkerError, WorkerFailure, worker
 
 from .accuracy import ACCURACY
-from .legalize import NAME, legalize
+from .legalize import legalize
+from .limits import NAME
 
 MODULE = "kdsl.backends.triton.toolchain"
 COMPILE_SECONDS, RUN_SECONDS = 300.0, 600.0

@@ -2,19 +2,18 @@
 
 An expression is `Code`: its text, how tightly it binds, and whether it is a bare Python number (which takes the dtype
 of what it meets). Few ops need more than an expression: their text calls a helper of HELPERS, by its name, and the
-emitted module must define those that it calls (`helpers_in`).
+emitted module must define those that it calls (`jnp_helpers.helpers_in`).
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kdsl.ir.dtypes import BF16, BOOL, DType
+from kdsl.ir.dtypes import BF16, BOOL, F32, DType
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Op
 from kdsl.ir.meaning import identity
@@ -43,79 +42,14 @@ JNP = {
     "bf16": "jnp.bfloat16",
     "f32": "jnp.float32",
     "f64": "jnp.float64",
-    **{f"i{bits}": f"jnp.int{bits}" for bits in (8, 16, 32, 64)},
-    **{f"u{bits}": f"jnp.uint{bits}" for bits in (8, 16, 32, 64)},
+    **{f"i{bits}": f"jnp.int{bits}" for bits in (4, 8, 16, 32, 64)},
+    **{f"u{bits}": f"jnp.uint{bits}" for bits in (4, 8, 16, 32, 64)},
+    "f8e4m3": "jnp.float8_e4m3fn",
+    "f8e5m2": "jnp.float8_e5m2",
+    "f8e4m3fnuz": "jnp.float8_e4m3fnuz",
+    "f4e2m1": "jnp.float4_e2m1fn",
 }
 """jnp's name of each dtype."""
-
-# Defined at the top of a module that uses them. Each states the op table's rule where XLA leaves it open.
-HELPERS = {
-    "divide": '''\
-def divide(x, y):
-    """x / y, rounded once: XLA would multiply by the reciprocal of a y that it broadcasts or knows."""
-    x, y = jnp.broadcast_arrays(x, jnp.asarray(y, x.dtype))
-    return x / jax.lax.optimization_barrier(y)
-''',
-    "floor_divide": '''\
-def floor_divide(x, y):
-    """x / y of integers, rounded down; 0 where y is 0."""
-    return jnp.where(y == 0, 0, x // jnp.where(y == 0, 1, y))
-''',
-    "floor_mod": '''\
-def floor_mod(x, y):
-    """x - y * floor(x / y) of integers; 0 where y is 0."""
-    return jnp.where(y == 0, 0, x % jnp.where(y == 0, 1, y))
-''',
-    "shift_left": '''\
-def shift_left(x, y):
-    """x << y; 0 where y is no bit position."""
-    inside = (y >= 0) & (y < jnp.iinfo(x.dtype).bits)
-    return jnp.where(inside, x << jnp.where(inside, y, 0), 0)
-''',
-    "shift_right": '''\
-def shift_right(x, y):
-    """x >> y, with sign if x has one; past the width all sign bits."""
-    bits = jnp.iinfo(x.dtype).bits
-    inside = (y >= 0) & (y < bits)
-    # Two shifts clear the whole width; one by the width itself is undefined.
-    return jnp.where(inside, x >> jnp.where(inside, y, 0), (x >> (bits - 1)) >> 1)
-''',
-    "to_integer": '''\
-def to_integer(x, dtype):
-    """Floats rounded toward zero and saturated; NaN gives 0."""
-    limits = jnp.iinfo(dtype)
-    high, low = x >= float(limits.max), x <= float(limits.min)
-    whole = jnp.where(high | low | (x != x), 0, x).astype(dtype)
-    return jnp.where(high, jnp.full_like(whole, limits.max), jnp.where(low, jnp.full_like(whole, limits.min), whole))
-''',
-    "to_bfloat16": '''\
-def to_bfloat16(x):
-    """32-bit integers rounded once. From 2**24 on, float32 holds them with their low byte reduced to "not zero"."""
-    large = (x >= 2**24) | (x < -(2**24)) if x.dtype == jnp.int32 else x >= 2**24
-    sticky = jnp.where(large & (x & 255 != 0), x - (x & 255) + 128, x)
-    return sticky.astype(jnp.float32).astype(jnp.bfloat16)
-''',
-    "first_extreme": '''\
-def first_extreme(x, extreme, axis):
-    """The lowest lane along an axis that holds the extreme, or NaN; the axis is kept with size 1."""
-    lane = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
-    return jnp.min(jnp.where((x == extreme) | (x != x), lane, x.shape[axis]), axis=axis, keepdims=True)
-''',
-    "place_of": '''\
-def place_of(extreme, x, axis):
-    """extreme (jnp.argmax or jnp.argmin) of x along an axis; 0 where the axis has no lane."""
-    if not x.shape[axis]:
-        return jnp.sum(x, axis=axis, dtype=jnp.int32)
-    return extreme(x, axis=axis).astype(jnp.int32)
-''',
-}
-"""Source of each helper function."""
-
-
-def helpers_in(text: str) -> tuple[str, ...]:
-    """Names of the helpers that a text calls, in the order of HELPERS."""
-    return tuple(name for name in HELPERS if re.search(rf"(?<![\w.]){name}\(", text))
-
 
 # -- numbers -------------------------------------------------------------------------------------------------------
 
@@ -239,13 +173,36 @@ EXPRESSIONS: dict[str, Printer] = {
     "erf": _call("jax.lax.erf"),
     "sigmoid": _call("jax.nn.sigmoid"),
     "select": _call("jnp.where"),
+    "truncdiv": _call("trunc_divide"),
+    "truncmod": _call("trunc_mod"),
+    "mulhi": _call("multiply_high"),
+    "maxnum": _call("jnp.fmax"),
+    "minnum": _call("jnp.fmin"),
+    "precise_div": _call("divide"),
+    "precise_sqrt": _call("jnp.sqrt"),
+    "fma": lambda x, y, z: Code(f"{x.at(PRODUCT)} * {y.at(UNARY)} + {z.at(PRODUCT)}", SUM),
+    "clamp": lambda x, low, high: Code(f"jnp.minimum(jnp.maximum({x.text}, {low.text}), {high.text})"),
+    "fmod": _call("jnp.fmod"),
+    "pow": _call("jnp.power"),
+    "copysign": _call("jnp.copysign"),
+    "round": _call("jnp.rint"),
+    **{name: _call(f"jnp.{name}") for name in ("trunc", "log10", "log1p", "expm1", "cbrt", "tan", "sinh", "cosh")},
+    **{f"a{name}": _call(f"jnp.arc{name}") for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    "is_nan": _call("jnp.isnan"),
+    "is_inf": _call("jnp.isinf"),
+    "is_finite": _call("jnp.isfinite"),
 }
 """How each pointwise op is written, given its operands."""
+
+# Helpers that take no bare numbers: they ask for dtypes.
+_STRICT = {"truncdiv", "truncmod", "mulhi", "precise_div"}
 
 
 def pointwise(op: Op, operands: Sequence[Code]) -> Code:
     """A pointwise op. Of operands that are all bare numbers, one is given its dtype."""
     codes = list(operands)
+    if op.name in _STRICT:
+        codes = [typed(code, value.dtype) for code, value in zip(codes, op.operands, strict=True)]
     first = 1 if op.name == "select" else 0
     if all(code.number for code in codes[first:]):
         codes[first] = typed(codes[first], op.operands[first].dtype)
@@ -261,11 +218,18 @@ def cast(x: Code, source: DType, target: DType) -> Code:
     x = typed(x, source)
     if target == BOOL:
         return Code(f"{x.at(COMPARE + 1)} != 0", COMPARE)
+    if source.is_float and source.is_storage and target.is_integer:
+        x = cast(x, source, F32)  # whose numbers hold the limits of the integers
     if source.is_float and target.is_integer:
         return Code(f"to_integer({x.text}, {JNP[target.name]})")
     if target == BF16 and source.is_integer and source.bits == 32:
         return Code(f"to_bfloat16({x.text})")
     return Code(f"{x.at(ATOM)}.astype({JNP[target.name]})")
+
+
+def bitcast(x: Code, source: DType, target: DType) -> Code:
+    """The bits of x as another dtype."""
+    return Code(f"jax.lax.bitcast_convert_type({typed(x, source).text}, {JNP[target.name]})")
 
 
 # -- axes ----------------------------------------------------------------------------------------------------------
@@ -304,6 +268,30 @@ def reduce(
     if maybe_empty and combine in ("maximum", "minimum") and dtype != BOOL:
         initial = f", initial={constant(identity(combine, dtype), dtype).text}"
     return Code(f"{function}({x.text}, axis={dimension}{narrow}{initial}{kept})")
+
+
+SCANS = {"add": "jax.lax.cumsum", "mul": "jax.lax.cumprod", "maximum": "jax.lax.cummax", "minimum": "jax.lax.cummin"}
+_BY_PAIRS = {
+    "and": "jnp.bitwise_and",
+    "or": "jnp.bitwise_or",
+    "maximum": "jnp.logical_or",
+    "minimum": "jnp.logical_and",
+}
+
+
+def scan(x: Code, combine: str, dtype: DType, dimension: int, reverse: bool) -> Code:
+    """A running combine of an array of `dtype` along one dimension; 16-bit floats accumulate in float32."""
+    last = f"{dimension}, reverse=True" if reverse else str(dimension)
+    if dtype == BOOL or combine not in SCANS:
+        last = last.replace(f"{dimension}", f"axis={dimension}", 1)
+        return Code(f"jax.lax.associative_scan({_BY_PAIRS[combine]}, {x.text}, {last})")
+    if dtype.is_float and dtype.bits == 16 and combine in ("add", "mul"):
+        return cast(Code(f"{SCANS[combine]}({cast(x, dtype, F32).text}, {last})"), F32, dtype)
+    return Code(f"{SCANS[combine]}({x.text}, {last})")
+
+
+# Fraction bits that a dot of that precision keeps of a float32 operand; split products keep all that matters.
+FRACTION_BITS = {"tf32": 10, "bf16": 7}
 
 
 def dot_arguments(left: str, right: str, dimensions: tuple[int, int], dtype: DType, result: DType) -> list[str]:

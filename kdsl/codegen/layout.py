@@ -8,6 +8,10 @@ a tile axis or None for a dimension of size 1. Rules, from the memory outwards:
     reduce      the source's with the axis gone, or kept as None (`keep_reduced`), which spares later reshapes
     dot         left axes, then right axes
     carried     what the loop's first value has; what is yielded is brought to it
+    branches    the fuller of the two yielded values; the other is brought to it
+    topk, concat, relabel, flip, scan, sort     the operand's, the new axis where the old one was
+    join, histogram                             the new axis last
+    access at computed places                   the kernel's order
 """
 
 from __future__ import annotations
@@ -56,8 +60,30 @@ class _Assigner:
             for result, argument in zip(op.results, body.arguments, strict=True):
                 self.layouts[result.name] = self.layouts[argument.name]
             return
+        if op.regions:
+            return self.regions(op)
         for result in op.results:
             self.layouts[result.name] = self.result(op, result)
+
+    def regions(self, op: Op) -> None:
+        """Branches, while loops and combines: what a region takes has the layout of what it is given."""
+        for region in op.regions:
+            # A combine takes two of each operand.
+            for place, argument in enumerate(region.arguments):
+                self.layouts[argument.name] = self.widest(argument, self.given(op, place))
+            self.region(region)
+        for place, result in enumerate(op.results):
+            if op.name == "if":
+                yielded = [region.ops[-1].operands[place] for region in op.regions]
+                self.layouts[result.name] = self.widest(result, yielded)
+            else:
+                layout = self.layouts[op.regions[0].arguments[place].name]
+                gone = op.attributes["axis"] if op.name == "reduce_by" else None
+                self.layouts[result.name] = tuple(name for name in layout if name != gone or gone is None)
+
+    def given(self, op: Op, place: int) -> Iterable[Value]:
+        """What an argument of a region is given: a carried value, or lanes of operands, which are combined alike."""
+        return op.operands if op.name in ("reduce_by", "scan_by") else [op.operands[place]]
 
     def result(self, op: Op, result: Value) -> Layout:
         axes = self.kernel.tile_axes(result)
@@ -76,9 +102,31 @@ class _Assigner:
             source, target = op.attributes["source"], op.attributes["target"]
             kept = [name for name in axes_of(self.layouts[op.operands[0].name]) if name not in source]
             return _complete([*kept, *target], axes)
-        if is_pointwise(op) or op.name == "broadcast":
+        if op.name in ("topk", "relabel", "split"):
+            old = op.attributes["source" if op.name == "relabel" else "axis"]
+            return _complete(self.renamed(op.operands[0], old, op.attributes.get("target")), axes)
+        if op.name == "concat":
+            source = op.attributes["source"][0]
+            return _complete(self.renamed(op.operands[0], source, op.attributes["target"]), axes)
+        if op.name in ("join", "histogram"):
+            new = op.attributes["axis" if op.name == "join" else "target"]
+            return (*self.fullest(op, tuple(name for name in axes if name != new)), new)
+        if op.name == "gather":
+            return self.fullest(op, axes)
+        if is_pointwise(op) or op.name in ("broadcast", "bitcast", "scan", "sort", "flip", "philox"):
             return self.widest(result, op.operands)
         return axes
+
+    def fullest(self, op: Op, axes: tuple[str, ...]) -> Layout:
+        """The axes in the order of the operand that has the most of them."""
+        layouts = [self.layouts[value.name] for value in op.operands]
+        kept: list[list[str | None]] = [[name for name in layout if name in axes] for layout in layouts]
+        return _complete(max(kept, key=len), axes)
+
+    def renamed(self, value: Value, old: str | None, new: str | None) -> list[str | None]:
+        """The axes of a value's layout with one of them renamed, or gone if it has no new name."""
+        names = [new if name == old else name for name in axes_of(self.layouts[value.name])]
+        return [name for name in names if name is not None]
 
     def widest(self, result: Value, operands: Iterable[Value]) -> Layout:
         """The layout of the operand with the most axes, and those that it lacks where the kernel's order has them."""

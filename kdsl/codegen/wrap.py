@@ -16,7 +16,7 @@ def wrap(line: str, width: int = WIDTH) -> list[str]:
     pairs = _top_level_brackets(line)
     if not pairs:
         return [line]
-    first = line.index("(") if line.lstrip().startswith("(") else None
+    first = line.index("(") if line.lstrip().startswith(("(", "def ")) else None
     start, end = next((pair for pair in pairs if pair[0] == first), max(pairs, key=lambda pair: pair[1] - pair[0]))
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     body = line[start + 1 : end].rstrip(",")

@@ -10,6 +10,7 @@ import pytest
 from kdsl.codegen import jnp
 from kdsl.codegen.expressions import print_expr
 from kdsl.codegen.jnp import Code
+from kdsl.codegen.jnp_helpers import HELPERS, helpers_in
 from kdsl.ir.dtypes import BF16, BOOL, DTYPES, F16, F32, I32, U32, DType
 from kdsl.ir.expr import function, symbol
 from kdsl.ir.kernel import Op, Value
@@ -81,9 +82,10 @@ def test_division_and_shifts_by_a_number_need_no_helper() -> None:
 
 
 def test_helpers_are_found_by_their_calls() -> None:
-    assert jnp.helpers_in("y = shift_left(floor_divide(a, b), c)") == ("floor_divide", "shift_left")
-    assert jnp.helpers_in("x.floor_divide(y)") == ()
-    for name, source in jnp.HELPERS.items():
+    assert helpers_in("y = shift_left(floor_divide(a, b), c)") == ("floor_divide", "shift_left")
+    assert helpers_in("x.floor_divide(y)") == ()
+    assert helpers_in("a, b, c, d = philox(a, b, c, d, e, f, 10)") == ("multiply_high", "philox")  # one calls the other
+    for name, source in HELPERS.items():
         assert ast.parse(source).body[0].name == name  # type: ignore[attr-defined]  # it is a function
 
 

@@ -17,6 +17,7 @@ LINES = [
     f"result = function({MORE})",
     f"result = function(({ARGUMENTS}), ({MORE}))[0, 0]",
     f"def function({MORE}):",
+    f"def function(a, *, b=4) -> tuple[{MORE[:-34]}]:",
     f"return {MORE}",
     f"{MORE} = carried",
     f"{MORE} = function({MORE})",
