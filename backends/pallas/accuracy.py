@@ -28,10 +28,26 @@ _FUNCTIONS = {
     "tanh": 8.0,  # met: 4.6
     "erf": 8.0,  # met: 6.7
     "sigmoid": 4.0,  # met: 2.4
+    "log10": 4.0,  # met: 2.6
+    "log1p": 4.0,  # met: 2.5
+    "tan": 2.0,  # met: 0.91, up to |x| = 100
+    "pow": 2.0,  # met: 0.51, exponents in [-1, 1]
+    "atan2": 2.0,  # met: 1.4
+    # By formulas of this target's own (functions.py); sinh and cosh up to |x| = 80.
+    "expm1": 4.0,  # met: 2.7
+    "cbrt": 2.0,  # met: 1.3
+    "asin": 4.0,  # met: 2.2
+    "acos": 4.0,  # met: 1.9
+    "atan": 2.0,  # met: 0.82
+    "sinh": 5.0,  # met: 3.2
+    "cosh": 4.0,  # met: 2.7
+    "asinh": 4.0,  # met: 2.9
+    "acosh": 4.0,  # met: 3.0
+    "atanh": 5.0,  # met: 3.3
 }
 
 ACCURACY: AccuracyTable = {
-    **{(op, "*"): Accuracy(0.5, TINY, FLUSHED) for op in ("add", "sub", "mul", "cast", "floor", "ceil")},
+    **{(op, "*"): Accuracy(0.5, TINY, FLUSHED) for op in ("add", "sub", "mul", "cast", "floor", "ceil", "scan")},
     # A divisor that is broadcast is inverted once, and its reciprocal rounded: met 1.47.
     ("div", "*"): Accuracy(2.0, TINY, MEASURED),
     **{(op, "*"): Accuracy(ulp, TINY, MEASURED) for op, ulp in _FUNCTIONS.items()},
@@ -39,5 +55,8 @@ ACCURACY: AccuracyTable = {
     **{(op, "bf16"): Accuracy(1.0, TINY, MEASURED) for op in (*_FUNCTIONS, "div")},
     # Of each product, before the sum: six bfloat16 passes on a TPU leave out terms of 2**-23 (three 8-bit parts of an
     # operand each; the two products of second and third parts are the largest not computed).
-    ("dot", "f32"): Accuracy(2.5, TINY, "jax.lax.Precision.HIGHEST: exact on x86, six bfloat16 passes on TPUs"),
+    **{
+        (op, "f32"): Accuracy(2.5, TINY, "jax.lax.Precision.HIGHEST: exact on x86, six bfloat16 passes on TPUs")
+        for op in ("dot", "dot_scaled")
+    },
 }

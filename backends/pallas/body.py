@@ -18,6 +18,7 @@ from kdsl.ir.dtypes import BOOL, DTYPES, DType
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Bound, Op, Value, walk
 
+from . import functions
 from .layout import LAZY, natural
 from .plan import Plan, shape_of
 from .text import INDENT, STATIC, TRACED, WIDTH, Names, row
@@ -95,6 +96,14 @@ class Section:
         for line in wrap(f"{name} = {code.text}", WIDTH - len(INDENT) * self.indent):
             self.write(line)
         return Code(name)
+
+    def nested(self) -> Section:
+        """A section for a function that is defined here: it sees all there is here, and adds nothing to it."""
+        inner = Section(self.shared, self.indent + 1)
+        inner.codes, inner.physical, inner.pending = dict(self.codes), dict(self.physical), set(self.pending)
+        inner.masks, inner.statements = dict(self.masks), dict(self.statements)
+        inner.uses, inner.line, inner.names = self.uses, self.line, self.names
+        return inner
 
     def name_of(self, value: Value) -> str:
         if value.name not in self.statements:
@@ -201,6 +210,8 @@ class Section:
         op = self.shared.definitions[value.name]
         if op.name == "constant":
             return jnp.constant(op.attributes["value"], value.dtype)
+        if op.name == "poison":
+            return jnp.constant(0, value.dtype)  # any value will do
         if op.name == "argument":
             return Code(f"{op.attributes['scalar']}_ref[0, 0]")
         if op.name == "broadcast":
@@ -220,7 +231,7 @@ class Section:
             if codes[0].number and value.dtype.is_float:
                 return codes[0]  # a Python number takes the dtype of what it meets
             return jnp.cast(codes[0], op.operands[0].dtype, value.dtype)
-        code = jnp.pointwise(op, codes)
+        code = functions.pointwise(op, codes)
         return self.named((value.name, layout), value.name, code) if len(code.text) > LONGEST // 2 else code
 
     def named(self, key: tuple[str, Layout], hint: str, code: Code) -> Code:

@@ -6,10 +6,11 @@ import textwrap
 from pathlib import Path
 
 from kdsl.codegen.expressions import print_constraint
-from kdsl.codegen.jnp import HELPERS, helpers_in
+from kdsl.codegen.jnp_helpers import helpers_in
 from kdsl.ir.kernel import Buffer, Kernel
 
 from .access import refuse
+from .functions import HELPERS
 from .host import Host, shown
 from .plan import Plan
 from .sections import kernel_function, kernel_name
@@ -37,7 +38,7 @@ def module_text(plan: Plan, choice: Choice) -> str:
     frame = environment.from_string(Path(__file__).with_name("module.py.j2").read_text(encoding="utf-8"))
     return frame.render(
         doc=_doc(kernel, host),
-        helpers=[HELPERS[name].rstrip() for name in helpers_in(body)],
+        helpers=[HELPERS[name].rstrip() for name in helpers_in(body, HELPERS)],
         kernel=body,
         static_names=_tuple(host.static_names),
         signature=host.signature(),

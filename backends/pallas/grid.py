@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kdsl.analysis.validity import never_negative
+from kdsl.analysis.ranges import never_negative
 from kdsl.ir.expr import Expr, Function, function, wrap
 from kdsl.ir.kernel import Axis, Kernel, Op, walk
 

@@ -14,7 +14,7 @@ from kdsl.ir.kernel import Kernel, Op, Region, Value
 from kdsl.ir.ops import is_pointwise
 
 LAZY = None
-SOURCES = ("constant", "argument", "index", "in_bounds")
+SOURCES = ("constant", "argument", "index", "in_bounds", "poison")
 
 
 def is_lazy(op: Op, layouts: Mapping[str, Layout | None]) -> bool:
@@ -57,6 +57,12 @@ def widest(kernel: Kernel, axes: Sequence[str], layouts: Sequence[Layout], rank:
     return tuple(names)
 
 
+def taken_along(kernel: Kernel, op: Op) -> list[str]:
+    """The tile axes of a gather's index that come in place of the axis that is gathered along, which may be itself."""
+    source, index = op.operands
+    return [name for name in kernel.tile_axes(index) if name not in source.axes or name == op.attributes["axis"]]
+
+
 class _Assigner:
     def __init__(self, kernel: Kernel, loaded: Mapping[str, Layout], rank: int) -> None:
         self.kernel, self.loaded, self.rank = kernel, loaded, rank
@@ -66,6 +72,8 @@ class _Assigner:
         for op in region.ops:
             if op.name == "for":
                 self.loop(op)
+            elif op.regions:
+                self.regions(op)
             else:
                 for value in op.results:
                     self.layouts[value.name] = LAZY if is_lazy(op, self.layouts) else self.result(op, value)
@@ -82,6 +90,22 @@ class _Assigner:
             self.layouts[argument.name] = self.layouts[result.name] = widest(self.kernel, axes, [layout], self.rank)
         self.region(body)
 
+    def regions(self, op: Op) -> None:
+        """while and combines: what goes round has the layout of what comes in; the operands of a combine share one."""
+        arguments = op.regions[-1].arguments
+        for place, argument in enumerate(arguments):
+            given = [op.operands[place]] if op.name == "while" else op.operands
+            layouts = [layout for value in given if (layout := self.layouts[value.name]) is not LAZY]
+            layout = widest(self.kernel, self.kernel.tile_axes(argument), layouts, self.rank)
+            for region in op.regions:
+                self.layouts[region.arguments[place].name] = layout
+        for region in op.regions:
+            self.region(region)
+        for result, argument in zip(op.results, arguments, strict=False):
+            layout = self.of(argument)
+            gone = op.attributes["axis"] if op.name == "reduce_by" else None
+            self.layouts[result.name] = tuple(None if name == gone else name for name in layout)
+
     def result(self, op: Op, value: Value) -> Layout:
         axes = self.kernel.tile_axes(value)
         if op.name == "load":
@@ -89,8 +113,25 @@ class _Assigner:
         if op.name == "reduce":
             source = self.of(op.operands[0])
             return tuple(None if name == op.attributes["axis"] else name for name in source)
-        if op.name == "dot":
-            left, right = (self.of(operand) for operand in op.operands)
+        if op.name == "gather":
+            new = next(iter(taken_along(self.kernel, op)), None)
+            return tuple(new if name == op.attributes["axis"] else name for name in self.of(op.operands[0]))
+        if op.name in ("topk", "relabel", "concat"):
+            old = op.attributes["axis"] if op.name == "topk" else op.attributes["source"]
+            old = old[0] if op.name == "concat" else old
+            return tuple(op.attributes["target"] if name == old else name for name in self.of(op.operands[0]))
+        if op.name == "join":
+            fullest = max((axes_of(self.of(operand)) for operand in op.operands), key=len)
+            rest = (name for name in axes if name not in (*fullest, op.attributes["axis"]))
+            return padded((*rest, *fullest, op.attributes["axis"]), self.rank)
+        if op.name == "split":
+            return padded(
+                (name for name in axes_of(self.of(op.operands[0])) if name != op.attributes["axis"]), self.rank
+            )
+        if op.name == "histogram":
+            return (op.attributes["target"], None)
+        if op.name in ("dot", "dot_scaled"):
+            left, right = (self.of(operand) for operand in op.operands[:: len(op.operands) // 2])
             return tuple(name for name in (*left, *right) if name != op.attributes["axis"])
         if op.name == "reshape":
             kept = [name for name in axes_of(self.of(op.operands[0])) if name not in op.attributes["source"]]

@@ -6,28 +6,27 @@ reduced as int32, because Mosaic moves none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kdsl.codegen import jnp
 from kdsl.codegen.jnp import ATOM, COMPARE, Code
-from kdsl.codegen.layout import axes_of
+from kdsl.codegen.layout import Layout, axes_of
 from kdsl.diagnostics import fail
-from kdsl.ir.dtypes import BOOL, DTYPES
+from kdsl.ir.dtypes import BF16, BOOL, F32, I8, I32, DType
 from kdsl.ir.kernel import Op
 
+from . import functions, lanes, rounds
 from .access import TARGET
 from .body import Section
 from .layout import LAZY
 from .plan import unneeded
 from .text import INDENT, WIDTH, call
 
-I32 = DTYPES["i32"]
-
 
 def write_ops(section: Section, ops: Iterable[Op]) -> None:
     """Write the ops of a region, but for those whose results are written where they are used."""
     for op in ops:
-        if not op.results or section.plan.layouts[op.result.name] is not LAZY:
+        if not op.results or section.plan.layouts[op.results[0].name] is not LAZY:
             section.op = op
             STATEMENTS.get(op.name, pointwise)(section, op)
 
@@ -40,7 +39,7 @@ def pointwise(section: Section, op: Op) -> None:
     elif op.name == "cast":
         code = jnp.cast(codes[0], op.operands[0].dtype, op.result.dtype)
     else:
-        code = jnp.pointwise(op, codes)
+        code = functions.pointwise(op, codes)
     filled = [section.filled(value, layout) for value in op.operands]
     section.define(op, code, tuple(next(filter(None, names), None) for names in zip(*filled, strict=True)))
 
@@ -68,12 +67,41 @@ def reduce(section: Section, op: Op) -> None:
 
 def dot(section: Section, op: Op) -> None:
     layouts = [section.layout(value) for value in op.operands]
-    left, right = (section.full(value, layout) for value, layout in zip(op.operands, layouts, strict=True))
+    pairs = [
+        _factor(section.full(value, layout), value.dtype, op.attributes["precision"])
+        for value, layout in zip(op.operands, layouts, strict=True)
+    ]
+    (left, dtype), (right, _) = pairs
+    _multiply(section, op, layouts, (left.text, right.text), dtype)
+
+
+def _factor(code: Code, dtype: DType, precision: str) -> tuple[Code, DType]:
+    """An operand of a dot and its dtype, as it is multiplied: 4-bit integers widened, float32 rounded as asked."""
+    if dtype.is_integer and dtype.is_storage:
+        return jnp.cast(code, dtype, I8), I8
+    if dtype == F32 and precision == "bf16":
+        return jnp.cast(code, F32, BF16), BF16
+    return (Code(f"to_tf32({code.text})"), F32) if dtype == F32 and precision == "tf32" else (code, dtype)
+
+
+def _multiply(section: Section, op: Op, layouts: Sequence[Layout], factors: tuple[str, str], dtype: DType) -> None:
     first, second = (layout.index(op.attributes["axis"]) for layout in layouts)
-    arguments = jnp.dot_arguments(left.text, right.text, (first, second), op.operands[0].dtype, op.result.dtype)
+    arguments = jnp.dot_arguments(*factors, (first, second), dtype, op.result.dtype)
     name = section.name_of(op.result)
     section.write(call(f"{name} = jax.lax.dot_general", arguments, section.indent))
     section.codes[op.result.name], section.physical[op.result.name] = Code(name), section.layout(op.result)
+
+
+def dot_scaled(section: Section, op: Op) -> None:
+    layouts, factors = [], []
+    for which, group in ((0, op.attributes["left_group"]), (2, op.attributes["right_group"])):
+        value, scale = op.operands[which : which + 2]
+        layout = section.layout(value)
+        places = tuple(group if name == op.attributes["axis"] else name for name in layout)
+        factor = f"{section.full(value, layout).text}, {section.full(scale, places).text}"
+        factors.append(f"scaled({factor}, {layout.index(op.attributes['axis'])})")
+        layouts.append(layout)
+    _multiply(section, op, layouts, (factors[0], factors[1]), F32)
 
 
 def reshape(section: Section, op: Op) -> None:
@@ -120,5 +148,21 @@ STATEMENTS: dict[str, Callable[[Section, Op], None]] = {
     "reshape": reshape,
     "load": load,
     "store": store,
+    "bitcast": lanes.bitcast,
+    "scan": lanes.scan,
+    "sort": lanes.sort,
+    "topk": lanes.topk,
+    "gather": lanes.gather,
+    "flip": lanes.flip,
+    "concat": lanes.concat,
+    "join": lanes.join,
+    "split": lanes.split,
+    "relabel": lanes.relabel,
+    "histogram": lanes.histogram,
+    "philox": lanes.philox,
+    "dot_scaled": dot_scaled,
+    "while": rounds.repeat,
+    "reduce_by": rounds.reduce_by,
+    "scan_by": rounds.scan_by,
 }
 """How each op is written that is not pointwise."""

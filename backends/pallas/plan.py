@@ -21,10 +21,11 @@ from kdsl.codegen.layout import Layout
 from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, wrap
 from kdsl.ir.kernel import Bound, Kernel, Op, Value, walk
+from kdsl.ir.ops import is_pointwise
 
 from .access import Operand, operand, refuse
 from .grid import Coordinate, check_inside, make_grid
-from .layout import assign
+from .layout import SOURCES, assign
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,11 @@ def _split(kernel: Kernel) -> tuple[Op | None, tuple[Op, ...], tuple[Op, ...]]:
 def _is_flat(kernel: Kernel) -> bool:
     """Whether all is elementwise on one-dimensional tensors, so that blocks and values may be one-dimensional too."""
     ops = list(walk(kernel.body))
+    lanewise = {"load", "store", "broadcast", "bitcast", "philox", "for", "yield", *SOURCES}
     tiles = {name for op in ops for value in op.results for name in kernel.tile_axes(value)}
     return (
         len(tiles) == 1
-        and not any(op.name in ("reduce", "dot", "reshape") for op in ops)
+        and all(is_pointwise(op) or op.name in lanewise for op in ops)
         and all(kernel.tile_axes(op.result) for op in ops if op.name == "load")
         and all(len(op.attributes["index"]) == 1 for op in ops if op.name in ("load", "store"))
     )
@@ -219,20 +221,25 @@ def _partial(kernel: Kernel, op: Op, site: Operand) -> tuple[Bound, ...]:
 
 def unneeded(kernel: Kernel, op: Op) -> list[Bound]:
     """Bounds of a load that need no mask: what it holds in such lanes only ever reaches lanes that no store writes."""
-    reduced = {inner.attributes["axis"] for inner in walk(kernel.body) if inner.name in ("reduce", "dot", "for")}
-    reshaped = {name for inner in walk(kernel.body) if inner.name == "reshape" for name in inner.attributes["source"]}
+    moved: set[str] = set()  # axes whose lanes may come to lie elsewhere
+    for inner in walk(kernel.body):
+        for key in ("axis", "source", "left_group", "right_group"):
+            named = inner.attributes.get(key, ())
+            moved.update((named,) if isinstance(named, str) else named)
     stores = [inner for inner in walk(kernel.body) if inner.name == "store"]
     return [
         bound
         for bound in op.attributes.get("bounds", ())
-        if not kernel.order(bound.symbols) or not set(kernel.order(bound.symbols)) & (reduced | reshaped)
+        if not kernel.order(bound.symbols) or not set(kernel.order(bound.symbols)) & moved
         if all(any(follows(kernel, bound, other) for other in store.attributes.get("bounds", ())) for store in stores)
     ]
 
 
 def _check_dots(kernel: Kernel, layouts: Mapping[str, Layout | None]) -> None:
     for op in walk(kernel.body):
-        if op.name == "dot" and any(len(layouts[value.name] or (None, None)) > 2 for value in op.operands):
+        if op.name in ("dot", "dot_scaled") and any(
+            len(layouts[value.name] or (None, None)) > 2 for value in op.operands
+        ):
             raise refuse(op, "a dot of tiles with more than two dimensions", "let a grid or a loop run over the others")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kdsl.codegen.jnp import SUM, Code
-from kdsl.ir.kernel import Op, Value
+from kdsl.ir.kernel import Op, Value, walk
 
 from .body import Section, Shared
 from .layout import LAZY
@@ -65,7 +65,8 @@ def _looped(shared: Shared) -> list[str]:
         lines += _when(f"{step} == 0", "_start", _start(shared, plan.loop.operands))
     trips = Code(shared.integer(plan.trips), SUM)
     note = "" if shared.plan.kernel.order(plan.trips.symbols) else "  # none if there is nothing to loop over"
-    lines += _when(f"{step} < {trips.text}", "_step", _step(shared, body.ops[:-1], body.ops[-1].operands), note)
+    if inside := _step(shared, body.ops[:-1], body.ops[-1].operands):
+        lines += _when(f"{step} < {trips.text}", "_step", inside, note)
     if plan.after:
         lines += _when(f"{step} == pl.num_programs({place}) - 1", "_finish", _finish(shared))
     return lines
@@ -89,7 +90,7 @@ def _start(shared: Shared, initial: Sequence[Value]) -> list[str]:
 
 def _step(shared: Shared, ops: Sequence[Op], yielded: Sequence[Value]) -> list[str]:
     section, plan = Section(shared, 2), shared.plan
-    used = [value for op in ops for value in op.operands] + list(yielded)
+    used = [*_reads(ops), *yielded]
     ops = [*_needed(plan, used), *ops]
     section.uses = _uses(plan, ops, yielded)
     section.yielded = {value.name for value in yielded}
@@ -129,7 +130,7 @@ def _terms_after(text: str, ref: str) -> bool:
 def _finish(shared: Shared) -> list[str]:
     section, plan = Section(shared, 2), shared.plan
     assert plan.loop is not None
-    used = [value for op in plan.after for value in op.operands]
+    used = list(_reads(plan.after))
     ops = [*_needed(plan, used), *plan.after]
     section.uses = _uses(plan, ops, ())
     for item, result in zip(plan.scratch, plan.loop.results, strict=True):
@@ -150,11 +151,24 @@ def _needed(plan: Plan, values: Iterable[Value]) -> list[Op]:
     for op in reversed(plan.before):
         if any(value.name in wanted for value in op.results):
             kept.append(op)
-            wanted |= {value.name for value in op.operands}
+            wanted |= {value.name for value in _reads([op])}
     return kept[::-1]
+
+
+def _reads(ops: Iterable[Op]) -> Iterator[Value]:
+    """The values that ops read; what a function in them takes from outside counts twice, as it needs a name."""
+    for op in ops:
+        yield from op.operands
+        inside = [inner for region in op.regions for inner in walk(region)]
+        own = {value.name for region in op.regions for value in region.arguments}
+        own |= {value.name for inner in inside for value in inner.results}
+        for value in (value for inner in inside for value in inner.operands):
+            yield value
+            if value.name not in own:
+                yield value
 
 
 def _uses(plan: Plan, ops: Iterable[Op], last: Iterable[Value]) -> Counter[str]:
     """How often the section uses each value that has a layout."""
-    used = [value for op in ops for value in op.operands] + list(last)
+    used = [*_reads(ops), *last]
     return Counter(value.name for value in used if plan.layouts[value.name] is not LAZY)

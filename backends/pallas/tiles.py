@@ -163,4 +163,4 @@ def _bytes(shape: tuple[Expr, ...], dtype: DType | None, sizes: Mapping[str, int
     # One-dimensional blocks fill registers row by row.
     *outer, rows, lanes = extents if len(extents) > 1 else (-(-extents[0] // LANES), LANES)
     padded = -(-rows // SUBLANES) * SUBLANES * (-(-lanes // LANES) * LANES)
-    return math.prod(outer) * padded * (4 if dtype is None else dtype.bits // 8)
+    return math.prod(outer) * padded * (32 if dtype is None else dtype.bits) // 8

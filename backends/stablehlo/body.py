@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from kdsl.codegen import jnp
 from kdsl.codegen.expressions import PYTHON, print_expr
-from kdsl.codegen.jnp import ATOM, JNP, Code
+from kdsl.codegen.jnp import JNP, Code
 from kdsl.codegen.layout import Layout, assign_layouts, axes_of
 from kdsl.codegen.wrap import wrap
 from kdsl.ir.dtypes import BF16, F16, F32
@@ -17,13 +18,16 @@ from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Bound, Kernel, Op, Region, Value
 from kdsl.ir.ops import is_pointwise
 
-from . import memory
-from .arrays import align, as_tuple, as_value
-from .boxes import Extent, extents, written_in
+from . import control, indexed, memory, reductions, tiles
+from .arrays import align, as_tuple
+from .boxes import Extent, extents
 from .names import Names
 
 # XLA composes these from others, each rounded to 16 bits: up to 100 units in the last place for exp2.
-WIDENED = ("exp2", "log2", "sigmoid")
+WIDENED = (
+    *("exp2", "log2", "sigmoid", "pow", "atan2", "log10", "log1p", "expm1", "cbrt", "tan"),
+    *("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
+)
 LONGEST = 88  # characters of an expression before parts of it get lines of their own
 
 
@@ -35,6 +39,7 @@ class Body:
         self.kernel, self.names, self.axes, self.counts = kernel, names, axes, counts
         self.layouts = assign_layouts(kernel)
         self.extents: Mapping[str, tuple[Extent, ...]] = extents(kernel)
+        self.tile_axes = {axis.name for axis in kernel.axes if axis.kind == "tile"}
         self.lanes: set[str] = set()
         self.lines: list[str] = []
         self.indent = "    "
@@ -53,8 +58,7 @@ class Body:
     def op(self, op: Op) -> None:
         if op.name == "yield":
             return
-        inlined = bool(op.results) and op.results[0].name in self.names.inlined
-        if not inlined:
+        if not op.results or op.results[0].name not in self.names.inlined:
             self.comment(op)
         if is_pointwise(op):
             self.give(op, self.pointwise(op))
@@ -78,6 +82,13 @@ class Body:
             name = self.names.of[op.result.name]
             self.held[op.result.name] = Code(name)
             self.line(f"{name} = {code.text}")
+
+    def give_all(self, op: Op, text: str) -> None:
+        """Name the results of an op that gives a tuple of them."""
+        names = [self.names.of[value.name] for value in op.results]
+        for value, name in zip(op.results, names, strict=True):
+            self.held[value.name] = Code(name)
+        self.line(f"{as_tuple(names) if len(names) == 1 else ', '.join(names)} = {text}")
 
     def value(self, value: Value) -> Code:
         return self.held[value.name]
@@ -132,13 +143,13 @@ class Body:
         def spell(name: str) -> str:
             if name not in self.axes:
                 return name
-            if self.kernel.axis(name).kind != "tile":
+            if name not in self.tile_axes:
                 return self.axes[name]
             self.lanes.add(name)
             return align(Code(self.axes[name]), (name,), layout).text
 
         functions = {**PYTHON, "cdiv": self.count}
-        if self.kernel.order(form.symbols):
+        if form.symbols & self.axes.keys():
             functions |= {"min": partial(self.extreme, "min"), "max": partial(self.extreme, "max")}
         return jnp.integer(form, print_expr(form, functions=functions, symbol=spell))
 
@@ -179,10 +190,12 @@ class Body:
 
         def write() -> Code:
             operands = [self.tile(value, layout) for value in op.operands]
+            if op.name == "fma":
+                return self.fused(op, operands)
             if op.name in WIDENED and op.result.dtype in (F16, BF16):
-                (x,) = operands
-                wide = replace(op, operands=(replace(op.operands[0], dtype=F32),))
-                return jnp.cast(jnp.pointwise(wide, [jnp.cast(x, op.result.dtype, F32)]), F32, op.result.dtype)
+                wide = replace(op, operands=tuple(replace(value, dtype=F32) for value in op.operands))
+                cast = [jnp.cast(x, op.result.dtype, F32) for x in operands]
+                return jnp.cast(jnp.pointwise(wide, cast), F32, op.result.dtype)
             if op.name == "cast":
                 return jnp.cast(operands[0], op.operands[0].dtype, op.result.dtype)
             if op.name == "div" and self.axes_lacking(op.operands[1], layout) and not operands[0].number:
@@ -190,6 +203,12 @@ class Body:
             return jnp.pointwise(op, operands)
 
         return self.shorten(op.operands, write)
+
+    def fused(self, op: Op, operands: Sequence[Code]) -> Code:
+        """In the next wider type, in which the product is exact."""
+        typed = [jnp.typed(code, op.result.dtype).text for code in operands]
+        wide = "jnp.float64, jnp.int64" if op.result.dtype == F32 else "jnp.float32, jnp.int32"
+        return Code(f"fused({', '.join(typed)}, {wide})")
 
     def axes_lacking(self, value: Value, layout: Layout) -> bool:
         """Whether the value is broadcast where it is used with this layout, or is a known number."""
@@ -213,41 +232,6 @@ class Body:
         (value,), layout = op.operands, self.layouts[op.result.name]
         self.give(op, self.shorten([value], lambda: self.tile(value, layout, whole=True)))
 
-    def reduce(self, op: Op) -> None:
-        (source,), axis, combine = op.operands, op.attributes["axis"], op.attributes["combine"]
-        layout = self.layouts[source.name]
-        maybe_empty = self.kernel.axis(axis).extent.symbols & {size.name for size in self.kernel.sizes}
-
-        def write() -> Code:
-            tile = self.tile(source, layout, whole=True)
-            return jnp.reduce(tile, combine, source.dtype, layout.index(axis), maybe_empty=bool(maybe_empty))
-
-        code = self.shorten([source], write)
-        kept, wanted = tuple(name for name in layout if name != axis), self.layouts[op.result.name]
-        # Which lanes were valid may vary over axes that the source does not vary over.
-        self.give(op, code if kept == wanted else self._spread(code, kept, wanted))
-
-    def _spread(self, code: Code, have: Layout, layout: Layout) -> Code:
-        return Code(f"jnp.broadcast_to({align(code, axes_of(have), layout).text}, {self.shape(layout)})")
-
-    def dot(self, op: Op) -> None:
-        left, right = op.operands
-        first, second, axis = self.layouts[left.name], self.layouts[right.name], op.attributes["axis"]
-
-        def write() -> Code:
-            tiles = self.tile(left, first, whole=True), self.tile(right, second, whole=True)
-            return jnp.dot(*tiles, (first.index(axis), second.index(axis)), left.dtype, op.result.dtype)
-
-        self.give(op, write())
-
-    def reshape(self, op: Op) -> None:
-        (value,), layout = op.operands, self.layouts[op.result.name]
-        source, target = op.attributes["source"], op.attributes["target"]
-        rows = tuple(name for name in axes_of(self.layouts[value.name]) if name not in source)
-        tile = self.tile(value, (*rows, *source), whole=True)
-        code = Code(f"{tile.at(ATOM)}.reshape({', '.join(self.sizes((*rows, *target)))})")
-        self.give(op, align(code, (*rows, *target), layout))
-
     def load(self, op: Op) -> None:
         tile = memory.load(self, op)
         if tile.text == op.attributes["buffer"]:
@@ -255,45 +239,24 @@ class Body:
         else:
             self.give(op, tile)
 
-    def store(self, op: Op) -> None:
-        memory.store(self, op)
-
-    def loop(self, op: Op) -> None:
-        """A fori_loop that carries the op's values and the tensors that its body writes."""
-        (body,), axis = op.regions, self.kernel.axis(op.attributes["axis"])
-        written = written_in(self.kernel, body.ops)
-        arguments = [*(self.names.of[value.name] for value in body.arguments), *written]
-        layouts = [self.layouts[value.name] for value in body.arguments]
-        initial = [self.carried(value, layout) for value, layout in zip(op.operands, layouts, strict=True)]
-        name = self.names.fresh("step")
-        self.function(name, self.axes[axis.name], arguments)
-        for value in body.arguments:
-            self.held[value.name] = Code(self.names.of[value.name])
-        outside, self.indent = self.indent, self.indent + "    "
-        self.region(body)
-        final = [self.carried(value, layout) for value, layout in zip(body.ops[-1].operands, layouts, strict=True)]
-        self.line(f"return {', '.join([*final, *written])}")
-        self.indent = outside
-        self.lines.append("")
-        results = [*(self.names.of[value.name] for value in op.results), *written]
-        for value in op.results:
-            self.held[value.name] = Code(self.names.of[value.name])
-        trips = self.counts.get(axis.extent) or self.form(axis.extent).text
-        start = as_value([*initial, *written])
-        self.line(f"{', '.join(results)} = jax.lax.fori_loop(0, {trips}, {name}, {start})")
-
     def carried(self, value: Value, layout: Layout) -> str:
-        """A value as one that a loop carries: of the full shape and of its own dtype."""
+        """A value as one that a loop or branch gives: of the full shape and of its own dtype."""
         return jnp.typed(self.tile(value, layout, whole=True), value.dtype).text
 
-    def function(self, name: str, index: str, carried: Sequence[str]) -> None:
-        """The head of a loop body: one carried value is an argument, several come as a tuple."""
+    @contextmanager
+    def function(self, name: str, parameters: Sequence[str], carried: Sequence[str] | None = None) -> Iterator[None]:
+        """A function whose body is written inside. Of what a loop carries, one is an argument, several are a tuple."""
         place = len(self.lines) - (1 if self.lines and self.lines[-1].lstrip().startswith("#") else 0)
         if place and self.lines[place - 1] and not self.lines[place - 1].endswith(":"):
             self.lines.insert(place, "")
-        self.line(f"def {name}({index}, {carried[0] if len(carried) == 1 else 'carried'}):")
-        if len(carried) > 1:
-            self.line(f"    {', '.join(carried)} = carried")
+        last = [] if carried is None else [carried[0] if len(carried) == 1 else "carried"]
+        self.line(f"def {name}({', '.join([*parameters, *last])}):")
+        outside, self.indent = self.indent, self.indent + "    "
+        if carried is not None and len(carried) > 1:
+            self.line(f"{', '.join(carried)} = carried")
+        yield
+        self.indent = outside
+        self.lines.append("")
 
 
 PRINTERS: dict[str, Callable[[Body, Op], None]] = {
@@ -302,11 +265,34 @@ PRINTERS: dict[str, Callable[[Body, Op], None]] = {
     "index": Body.index,
     "in_bounds": Body.in_bounds,
     "broadcast": Body.broadcast,
-    "reduce": Body.reduce,
-    "dot": Body.dot,
-    "reshape": Body.reshape,
+    "reduce": reductions.reduce,
+    "dot": reductions.dot,
+    "reshape": tiles.reshape,
     "load": Body.load,
-    "store": Body.store,
-    "for": Body.loop,
+    "store": memory.store,
+    "for": control.loop,
+    "bitcast": tiles.bitcast,
+    "scan": tiles.scan,
+    "sort": tiles.sort,
+    "topk": tiles.topk,
+    "gather": tiles.gather,
+    "flip": tiles.flip,
+    "concat": tiles.concat,
+    "join": tiles.join,
+    "split": tiles.split,
+    "relabel": tiles.relabel,
+    "histogram": tiles.histogram,
+    "philox": tiles.philox,
+    "dot_scaled": reductions.dot_scaled,
+    "load_at": indexed.load_at,
+    "store_at": indexed.store_at,
+    "atomic": indexed.atomic,
+    "atomic_cas": indexed.atomic_cas,
+    "if": control.branch,
+    "while": control.repeat,
+    "reduce_by": reductions.reduce_by,
+    "scan_by": reductions.scan_by,
+    "let": control.let,
+    "poison": tiles.poison,
 }
 """Every op that is not pointwise, in the order of the op table."""

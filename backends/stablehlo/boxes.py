@@ -75,9 +75,9 @@ def extents(kernel: Kernel) -> dict[str, tuple[Extent, ...]]:
     """How far each tensor must reach, by name."""
     found: dict[str, list[list[tuple[Expr, Expr]]]] = {b.name: [[] for _ in b.shape] for b in kernel.buffers}
     for op in walk(kernel.body):
-        if op.name not in ("load", "store"):
+        if "buffer" not in op.attributes:
             continue
-        dimensions = box(kernel, op)
+        dimensions = box(kernel, op) if op.name in ("load", "store") else None
         for place, reaches in enumerate(found[op.attributes["buffer"]]):
             # A gather needs an element to read for lanes that are out of bounds.
             reach = _reach(kernel, dimensions[place]) if dimensions is not None else (wrap(0), wrap(1))
@@ -125,16 +125,19 @@ def _end(kernel: Kernel, form: Expr, top: bool) -> Expr | None:
 
 
 def _varies(kernel: Kernel, atom: Atom) -> bool:
-    return bool(kernel.order(Expr((((atom,), 1),)).symbols))
+    symbols = Expr((((atom,), 1),)).symbols
+    return bool(kernel.order(symbols)) or any(integer.name in symbols for integer in kernel.integers)
 
 
 def _atom_end(kernel: Kernel, atom: Atom, top: bool) -> Expr | None:
     if not _varies(kernel, atom):
         return Expr((((atom,), 1),))
     if isinstance(atom, Symbol):
-        axis = kernel.axis(atom.name)
         if not top:
             return wrap(0)
+        if any(integer.name == atom.name for integer in kernel.integers):
+            return None
+        axis = kernel.axis(atom.name)
         extent = _end(kernel, axis.extent, top=True)
         if extent is None:
             return None
@@ -175,6 +178,6 @@ def written_in(kernel: Kernel, ops: Sequence[Op]) -> tuple[str, ...]:
         inner.attributes["buffer"]
         for op in ops
         for inner in (op, *(deep for region in op.regions for deep in walk(region)))
-        if OPS[inner.name].effect == "write"
+        if OPS[inner.name].effect in ("write", "atomic")
     }
     return tuple(buffer.name for buffer in kernel.buffers if buffer.name in stored)

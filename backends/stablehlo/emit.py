@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from kdsl.codegen.expressions import print_constraint, print_expr, print_factor
 from kdsl.codegen.hostplan import HostPlan, host_plan
-from kdsl.codegen.jnp import HELPERS, JNP, helpers_in
+from kdsl.codegen.jnp import JNP
+from kdsl.codegen.jnp_helpers import helpers_in
 from kdsl.codegen.wrap import wrap
+from kdsl.ir.dtypes import F32
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Buffer, Kernel, Scalar, walk
 
 from .arrays import as_tuple, as_value
 from .body import Body
 from .boxes import Extent
+from .helpers import HELPERS
 from .legalize import MODULE_NAMES
 from .names import Names
 
@@ -59,6 +62,10 @@ class _Module:
         for axis in kernel.axes:
             while axes[axis.name] in fixed:
                 axes[axis.name] += "_lane" if axis.kind == "tile" else "_index"
+        for integer in kernel.integers:
+            axes[integer.name] = integer.name
+            while axes[integer.name] in fixed:
+                axes[integer.name] += "_value"
         self.counts, self.axes = counts, axes
         self.written = [buffer.name for buffer in kernel.written]
         self.body = Body(kernel, Names(kernel, [*fixed, *axes.values()]), axes, counts)
@@ -80,7 +87,7 @@ class _Module:
         code = {name: "".join(f"{line}\n" for line in part) for name, part in parts.items()}
         text = "".join(code.values())
         used = [name for name in ("cdiv", "next_power_of_2", "check", "pad") if f"{name}(" in text]
-        helpers = [HELPERS[name] for name in helpers_in(text)]
+        helpers = [HELPERS[name] for name in helpers_in(text, HELPERS)]
         return {
             "name": self.kernel.name,
             "signature": self.signature(),
@@ -201,15 +208,14 @@ class _Module:
     def program_lines(self) -> list[str]:
         axes = self.kernel.program_axes
         index = self.axes[axes[0].name] if len(axes) == 1 else "program_id" if axes else "_"
-        self.body.function("program", index, self.written)
-        self.body.indent += "    "
-        if len(axes) > 1:
-            names = ", ".join(self.axes[axis.name] for axis in axes)
-            sizes = as_tuple([self.counts.get(axis.extent) or print_expr(axis.extent) for axis in axes])
-            self.body.line(f"{names} = jnp.unravel_index(program_id, {sizes})")
-        self.body.region(self.kernel.body)
-        self.body.line(f"return {', '.join(self.written)}")
-        return self.body.lines
+        with self.body.function("program", [index], self.written):
+            if len(axes) > 1:
+                names = ", ".join(self.axes[axis.name] for axis in axes)
+                sizes = as_tuple([self.counts.get(axis.extent) or print_expr(axis.extent) for axis in axes])
+                self.body.line(f"{names} = jnp.unravel_index(program_id, {sizes})")
+            self.body.region(self.kernel.body)
+            self.body.line(f"return {', '.join(self.written)}")
+        return self.body.lines[:-1]
 
     def call(self) -> list[str]:
         outputs = as_value(self.written)
@@ -255,16 +261,20 @@ def _counts(kernel: Kernel, taken: Sequence[str]) -> dict[Expr, str]:
     for axis in kernel.axes:
         name = f"{axis.name}s"
         simple = axis.extent.constant is not None or str(axis.extent).isidentifier()
-        if axis.kind == "tile" or simple or kernel.order(axis.extent.symbols) or axis.extent in counts:
+        varies = axis.extent.symbols & {integer.name for integer in kernel.integers} or kernel.order(
+            axis.extent.symbols
+        )
+        if axis.kind == "tile" or simple or varies or axis.extent in counts:
             continue
         counts[axis.extent] = name if name not in taken else f"{name}_count"
     return counts
 
 
 def is_wide(kernel: Kernel) -> bool:
-    """Whether the kernel holds or computes anything in 64 bits."""
-    values = [value.dtype for op in walk(kernel.body) for value in op.results]
-    return any(dtype.bits == 64 for dtype in (*values, *(parameter.dtype for parameter in kernel.parameters)))
+    """Whether the kernel holds or computes anything in 64 bits, as it does for an exact f32 product."""
+    ops = list(walk(kernel.body))
+    held = [value.dtype for op in ops for value in op.results] + [parameter.dtype for parameter in kernel.parameters]
+    return any(dtype.bits == 64 for dtype in held) or any(op.name == "fma" and op.result.dtype == F32 for op in ops)
 
 
 def _wide_check(kernel: Kernel) -> list[str]:

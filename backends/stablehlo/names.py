@@ -97,9 +97,9 @@ class Names:
                 continue
             uses = self._uses.get(op.result.name, [])
             nameless = _is_nameless(op)
-            pure = is_pointwise(op) or op.name in ("index", "in_bounds", "broadcast", "reduce")
+            pure = is_pointwise(op) or op.name in ("index", "in_bounds", "broadcast", "reduce", "bitcast")
             # A loop is called with names, so that it reads as the update it is.
-            once = len(uses) == 1 and uses[0][1] is region and uses[0][0].name not in ("for", "yield")
+            once = len(uses) == 1 and uses[0][1] is region and uses[0][0].name not in ("for", "while", "yield")
             if op.name in ("constant", "argument") or (nameless and pure and once):
                 self.inlined.add(op.result.name)
 

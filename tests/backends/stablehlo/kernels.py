@@ -332,7 +332,7 @@ NUMPY = {name: dtype.numpy for name, dtype in DTYPES.items()}
 INTEGER_BINARY = ["add", "sub", "mul", "floordiv", "floormod", "maximum", "minimum", "and", "or", "xor", "shl", "shr"]
 FLOAT_BINARY = ["add", "sub", "mul", "div", "maximum", "minimum"]
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
-BINARY = {*INTEGER_BINARY, *FLOAT_BINARY, *COMPARISONS}
+BINARY = {*INTEGER_BINARY, *FLOAT_BINARY, *COMPARISONS, "pow", "atan2"}
 
 
 def each_op(dtype: str, ops: Sequence[tuple[str, str]], lanes: int = 64) -> Kernel:
