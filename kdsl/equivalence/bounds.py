@@ -10,13 +10,14 @@ Sources: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 2002, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from kdsl.equivalence.lanes import doubled, error_of, spoil
 from kdsl.equivalence.propagation import propagate
 from kdsl.equivalence.rounding import SLACK
 from kdsl.interpreter.stepped import Program, points, take_arguments, worst
@@ -25,6 +26,9 @@ from kdsl.ir.kernel import Kernel, Op, Region, Value
 from kdsl.ir.meaning import Array
 from kdsl.ir.ops import OPS
 from kdsl.runtime.target import AccuracyTable
+
+# Ops whose regions are run on lanes of any size: their errors are found for the whole op.
+COMBINED = frozenset({"reduce_by", "scan_by"})
 
 
 @dataclass(frozen=True)
@@ -70,17 +74,75 @@ class BoundedProgram(Program):
     ) -> None:
         super().__init__(kernel, memory, scalars, point, worst)
         self.error_memory, self.accuracy, self.same_casts = error_memory, accuracy, same_casts
+        self.undecided = False  # whether control in the op that is evaluated hangs on what rounding can flip
+        self.bounding = True
 
     def evaluate(self, op: Op) -> list[Array]:
-        if op.name == "for":
-            both = super().evaluate(_doubled(op))
+        if not self.bounding:
+            return super().evaluate(op)
+        if op.name == "if":
+            self.condition_error = self.error(op.operands[0])
+        if op.name in ("for", "if", "while"):
+            around, self.undecided = self.undecided, False
+            both = super().evaluate(doubled(op))
             results, errors = both[: len(op.results)], both[len(op.results) :]
+            if self.undecided:  # another way through may have been taken
+                spoil(self, [op])
+                errors = [np.full(error.shape, np.inf) for error in errors]
+            self.undecided |= around
+        elif op.name in COMBINED:
+            with self.unbounded():
+                results = super().evaluate(op)
+            errors = propagate(self, op, results)
         else:
             results = super().evaluate(op)
             errors = propagate(self, op, results)
         for value, error in zip(op.results, errors, strict=True):
             self.values[error_of(value).name] = error
         return results
+
+    def branch(self, condition: Array, axes: Sequence[str], then: Region, otherwise: Region) -> tuple[int, list[Array]]:
+        self.undecided |= bool(self.condition_error.any())
+        return super().branch(condition, axes, then, otherwise)
+
+    def repeat(self, test: Region, body: Region, carried: list[Array]) -> list[Array]:
+        asked = test.ops[-1].operands[0]
+        while self.run(test, carried)[0].all():
+            self.undecided |= bool(self.error(asked).any())
+            carried = [
+                self.align(array, value.axes, argument.axes)
+                for array, value, argument in zip(
+                    self.run(body, carried), body.ops[-1].operands, body.arguments, strict=True
+                )
+            ]
+        self.undecided |= bool(self.error(asked).any())
+        return carried
+
+    @contextmanager
+    def unbounded(self) -> Iterator[None]:
+        """Ops inside are evaluated without their errors."""
+        before, self.bounding = self.bounding, False
+        try:
+            yield
+        finally:
+            self.bounding = before
+
+    def error(self, value: Value) -> Array:
+        """The errors of a value."""
+        return self.values[error_of(value).name]
+
+    def on_all(self, op: Op, operands: Sequence[Array], keep: int = 0) -> list[Array]:
+        """What an op without rounding of its own does to other operands, in f64 but for the first `keep`; those
+        results count as exact."""
+        evaluate = OPS[op.name].evaluate
+        assert evaluate is not None, op.name
+        wide = _in_f64(op, {})
+        wide = replace(wide, operands=(*op.operands[:keep], *wide.operands[keep:]))
+        wide = replace(wide, results=(*op.results[:keep], *wide.results[keep:]))
+        with self.unbounded():
+            results = evaluate(self, wide, list(operands))
+        kept = [np.zeros(np.shape(result)) for result in results[:keep]]
+        return [*kept, *(np.where(np.isnan(result), np.inf, result) for result in results[keep:])]
 
     def wide(self, op: Op, axes: tuple[str, ...] | None = None) -> list[Array]:
         """The operands as f64, aligned to the result's axes (or others)."""
@@ -108,24 +170,6 @@ class BoundedProgram(Program):
             yield
         finally:
             self.memory, self.poison = memory, poison
-
-
-def error_of(value: Value) -> Value:
-    """The value that holds a value's errors."""
-    return replace(value, name=f"error of {value.name}", dtype=F64)
-
-
-def _doubled(op: Op) -> Op:
-    """A loop that carries the errors beside the values."""
-    (body,) = op.regions
-    last = body.ops[-1]
-    carried = replace(last, operands=_with_errors(last.operands))
-    region = Region(_with_errors(body.arguments), (*body.ops[:-1], carried))
-    return replace(op, operands=_with_errors(op.operands), results=_with_errors(op.results), regions=(region,))
-
-
-def _with_errors(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    return (*values, *map(error_of, values))
 
 
 def _in_f64(op: Op, attributes: Mapping[str, Any]) -> Op:

@@ -24,8 +24,8 @@ def garbage(dtype: DType, shape: tuple[int, ...]) -> Array:
     """Random bytes, the same for the same shape; bools stay bools."""
     size = math.prod(shape)
     random = np.random.default_rng(size).integers(0, 256, size * dtype.numpy.itemsize, dtype=np.uint8)
-    if dtype.kind == "bool":
-        random %= 2
+    if dtype.kind == "bool" or dtype.bits == 4:
+        random %= 2 if dtype.kind == "bool" else 16
     return random.view(dtype.numpy).reshape(shape)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdsl.equivalence import rounding
+from kdsl.equivalence import lanes, rounding
 from kdsl.interpreter.accuracy import ACCURACY as ORACLE
 from kdsl.ir.dtypes import BOOL, F32, F64, DType
 from kdsl.ir.kernel import Op
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from kdsl.equivalence.bounds import BoundedProgram
 
 # Rounded results are numbers of their type already.
-_UNROUNDED = frozenset({"maximum", "minimum", "abs", "neg", "floor", "ceil"})
+_UNROUNDED = frozenset({"maximum", "minimum", "abs", "neg", "floor", "ceil", "trunc", "round"})
+_UNROUNDED |= frozenset({"maxnum", "minnum", "clamp", "copysign", "fmod"})
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 # The integer ops whose error rule holds for integers too; any other is undecided where an operand is.
 _INTEGER_RULES = frozenset({"add", "sub", "mul", "maximum", "minimum", "abs", "neg"})
@@ -36,6 +37,8 @@ def propagate(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list
     """The errors of an op's results, each of its value's rank."""
     if op.name == "store":
         _store(program, op)
+    if op.name in lanes.RULES:
+        return lanes.RULES[op.name](program, op, results)
     if not op.results:
         return []
     if op.name in _EXACT and not any(error.any() for error in program.errors(op)):
@@ -285,7 +288,7 @@ _RULES: dict[str, Rule] = {
     "cast": _cast,
     "broadcast": _rearranged,
     "reshape": _rearranged,
-    "reduce": _reduce,
+    **dict.fromkeys(("reduce", "scan"), _reduce),
     "dot": _dot,
     "load": _load,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 from kdsl.ir.dtypes import DType
@@ -15,12 +16,12 @@ _STEPS = (1.0, 2.0**-10)
 
 def lowest_exponent(dtype: DType) -> int:
     """The exponent of the smallest normal number of a float type."""
-    return {"f16": -14, "f64": -1022}.get(dtype.name, -126)
+    return int(ml_dtypes.finfo(dtype.numpy).minexp)
 
 
 def largest(dtype: DType) -> float:
     """The largest finite number of a float type."""
-    return float(np.ldexp(2 - 2.0**-dtype.mantissa, 1 - lowest_exponent(dtype)))
+    return float(ml_dtypes.finfo(dtype.numpy).max)
 
 
 def smallest_normal(dtype: DType) -> float:

@@ -61,7 +61,9 @@ def fits(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
     except (KdslError, ZeroDivisionError):
         return False
     elements = [math.prod(int(size.evaluate({})) for size in buffer.shape) for buffer in bound.buffers]
-    extents = {axis.name: 0 for axis in bound.axes}
+    # An integer that data gives limits loops over a dimension, of which the longest is as long as it can be.
+    longest = max((int(size.evaluate({})) for buffer in bound.buffers for size in buffer.shape), default=0)
+    extents = {axis.name: 0 for axis in bound.axes} | {integer.name: longest + 1 for integer in bound.integers}
     for axis in bound.axes:  # a causal loop is longest in the last program
         last = {name: max(extents[name] - 1, 0) for name in axis.extent.symbols}
         extents[axis.name] = int(axis.extent.evaluate(last))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import kdsl
-from kdsl import Out, Tensor, Tile, f32
+from kdsl import Out, Tensor, Tile, f32, i32
 from kdsl.equivalence.sizes import LARGEST_TENSOR, POOLS, draw_sizes, fits
 from kdsl.equivalence.trials import draw_trials
 from kdsl.ir.dtypes import F32
@@ -81,3 +81,17 @@ def test_the_authors_examples_come_first_then_both_float_types_with_each_choice_
 def test_equal_seeds_give_equal_trials() -> None:
     first, again = (draw_trials(matmul, 20, seed=3, authors=1) for _ in range(2))
     assert [trial.sizes for trial in first] == [trial.sizes for trial in again]
+
+
+@kdsl.kernel
+def limited(x: Tensor[N, f32], stops: Tensor[M, i32], y: Out[M, f32], *, BN: Tile = 8) -> None:
+    for m in kdsl.grid(M):
+        total = kdsl.zeros((), f32)
+        for n in N.tiles(BN, stop=stops[m]):
+            total += kdsl.sum(x[n], over=n)
+        y[m] = total
+
+
+def test_a_loop_that_data_limits_counts_as_long_as_it_can_be() -> None:
+    kernel = limited.elaborate()
+    assert fits(kernel, {"M": 2, "N": 64}) and not fits(kernel, {"M": 2, "N": 2**14})

@@ -113,6 +113,13 @@ def test_a_fault_of_the_kernels_own_is_a_mismatch_on_the_oracle() -> None:
     assert "in an output before it is written" in (row.message or "")
 
 
+def test_code_that_leaves_out_what_the_kernel_leaves_out_is_a_mismatch_too(judge: Judge) -> None:
+    """NaN was in both outputs before, so that what neither wrote looks equal."""
+    row = judge(half_written, FakeTarget())
+    assert row.verdict is Outcome.MISMATCH
+    assert "never written" in str(row.message)
+
+
 def test_code_that_changes_its_inputs_does_not_change_what_it_is_judged_by(judge: Judge) -> None:
     def destroys(kernel: Any, arguments: Any) -> Any:
         written = FakeTarget().execute(kernel, arguments)
