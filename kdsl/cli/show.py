@@ -26,13 +26,17 @@ def show(
 ) -> None:
     """Print the IR of each kernel."""
     from kdsl.ir.text import print_kernel
-    from kdsl.passes import PASSES, run_passes
+    from kdsl.passes import PASSES, find_pass, run_passes
     from kdsl.runtime.loading import load
 
-    passes = list(PASSES)
-    if after is not None and after not in passes:
-        raise typer.BadParameter(f"there is no pass {after}; in order: {', '.join(passes)}", param_hint="--after")
-    wanted = passes[: passes.index(after) + 1] if after is not None else []
+    passes, wanted = list(PASSES), []
+    if after is not None:
+        try:
+            find_pass(after)
+        except KeyError:
+            known = f"in order: {', '.join(passes)}; alone: batch(AXIS, K)"
+            raise typer.BadParameter(f"there is no pass {after}; {known}", param_hint="--after") from None
+        wanted = passes[: passes.index(after) + 1] if after in passes else [after]
     texts = [print_kernel(run_passes(_kernel(each.kernel, example, bound), wanted), locations) for each in load(source)]
     typer.echo("\n".join(texts), nl=False)
 

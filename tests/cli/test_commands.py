@@ -274,6 +274,8 @@ def test_show_after_a_pass_is_the_kernel_after_the_passes_up_to_it(capsys: pytes
         assert main(["show", SOFTMAX, "--after", name]) == 0
         passes = list(PASSES)[: list(PASSES).index(name) + 1]
         assert capsys.readouterr().out == print_kernel(run_passes(default_example(softmax).kernel, passes))
+    assert main(["show", SOFTMAX, "--after", "batch(m_block, 4)"]) == 0
+    assert "axis m < 4*BM where 4*BM*m_block + m < M" in capsys.readouterr().out
 
 
 def test_show_of_a_wrong_kernel_is_status_1_with_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,7 +288,7 @@ def test_show_of_a_wrong_kernel_is_status_1_with_the_line(tmp_path: Path, capsys
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_is_explained(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert re.fullmatch(r"K0[1-7]\d\d", code)
+    assert re.fullmatch(r"K0[1-8]\d\d", code)
     entry = CODES[code]
     assert len(entry.explanation.strip()) > 40 and entry.hint.strip() and entry.message.strip()
     assert main(["explain", code.lower()]) == 0
