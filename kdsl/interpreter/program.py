@@ -22,6 +22,7 @@ from kdsl.ir.ops import OPS
 from kdsl.ir.type_rules import axis_bounds
 
 Order = Literal["forward", "reverse"]
+ORDERS: tuple[Order, ...] = ("forward", "reverse")
 Box = Mapping[str, range]  # the points of each axis, program axes outermost first
 
 slacks = lru_cache(maxsize=4096)(validity.slacks)

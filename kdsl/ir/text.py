@@ -259,7 +259,8 @@ class _Builder(lark.Transformer[Any, Any]):
         return Constraint(left, str(comparison), right, place)  # type: ignore[arg-type]  # COMPARISON matched
 
     def axis(self, kind: str, name: str, extent: Expr, bounds: tuple[Bound, ...] | None) -> Axis:
-        return Axis(str(name), "tile" if kind == "axis" else str(kind), extent, bounds or ())  # type: ignore[arg-type]
+        known = "tile" if kind == "axis" else str(kind)
+        return Axis(str(name), known, extent, bounds or ())  # type: ignore[arg-type]  # AXIS_KIND matched
 
     def named_integer(self, name: str, *axes: str | None) -> Integer:
         return Integer(str(name), tuple(map(str, _present(axes))))

@@ -55,7 +55,7 @@ class DimMeta(type):
     __lt__ = __le__ = __gt__ = __ge__ = _inside("a comparison of sizes")
 
     if TYPE_CHECKING:  # classes compare by identity; this tells a checker that `require(K == 8)` makes sense
-        __eq__: Callable[[object], bool]  # type: ignore[assignment]
+        __eq__: Callable[[object], bool]  # type: ignore[assignment]  # object says otherwise
 
     def __neg__(cls) -> Integer:
         return Integer(-as_expr(cls))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kdsl.analysis.parallel import is_parallel
 from kdsl.interpreter import batched, stepped
+from kdsl.interpreter.program import ORDERS
 from kdsl.ir.builder import Builder
 from kdsl.ir.dtypes import I32
 from kdsl.ir.expr import Expr, symbol, wrap
@@ -128,9 +129,9 @@ def test_what_is_seen_to_be_parallel_may_run_at_once() -> None:
         if is_parallel(kernel):
             y = np.arange(90, dtype=np.int32)
             expected = stepped.run(kernel, {"y": y})["y"]
-            for order in ("forward", "reverse"):
-                assert np.array_equal(stepped.run(kernel, {"y": y}, order=order)["y"], expected)  # type: ignore[arg-type]
-                assert np.array_equal(batched.run(kernel, {"y": y}, order=order)["y"], expected)  # type: ignore[arg-type]
+            for order in ORDERS:
+                assert np.array_equal(stepped.run(kernel, {"y": y}, order=order)["y"], expected)
+                assert np.array_equal(batched.run(kernel, {"y": y}, order=order)["y"], expected)
 
     check()
     assert min(seen[True], seen[False]) > 30, seen

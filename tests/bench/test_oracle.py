@@ -32,8 +32,8 @@ SCHEMA = {
 
 
 def test_the_bench_of_the_oracle_runs_and_writes_its_result(tmp_path: Path) -> None:
-    pytest.importorskip("triton")
-    pytest.importorskip("torch")
+    pytest.importorskip("triton", reason="an extra; tests/test_extras.py fails without it")
+    pytest.importorskip("torch", reason="an extra; tests/test_extras.py fails without it")
     file = tmp_path / "oracle.json"
     command = [sys.executable, "-m", "bench.oracle", "--small", "--rounds", "1", "--json", str(file)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)

@@ -17,7 +17,7 @@ from kdsl.ir.text import parse_kernel
 from kdsl.ir.verify import verify
 from tests.ir.minimal import minimal
 
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="an extra; tests/test_extras.py fails without it")
 
 Array = np.ndarray[Any, Any]
 M, N = 8, 128

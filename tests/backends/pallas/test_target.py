@@ -16,7 +16,7 @@ from kdsl.runtime.target import Source
 from tests.backends.pallas import kernels
 from tests.backends.pallas.kernels import Array, inputs, kernel
 
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="an extra; tests/test_extras.py fails without it")
 
 # f32: sums in another order, XLA's functions. bf16: one rounding to 8 bits, which may fall the other way.
 TOLERANCE = {"f32": 2e-5, "bf16": 2.0**-7}

@@ -14,7 +14,7 @@ from kdsl.backends.stablehlo.accuracy import ULP
 from kdsl.ir.dtypes import DTYPES
 from tests.backends.stablehlo import kernels
 
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="an extra; tests/test_extras.py fails without it")
 
 Array = np.ndarray[Any, Any]
 EXACT: dict[str, Callable[..., Array]] = {

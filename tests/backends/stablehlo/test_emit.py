@@ -109,7 +109,7 @@ def test_a_tile_size_must_exist_and_be_positive() -> None:
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kernel], ModuleType]:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="an extra; tests/test_extras.py fails without it")
 
     def load(kernel: Kernel) -> ModuleType:
         path = tmp_path_factory.mktemp("emitted") / f"{kernel.name}.py"

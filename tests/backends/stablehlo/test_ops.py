@@ -17,7 +17,7 @@ from kdsl.ir.text import parse_kernel
 from kdsl.ir.verify import verify
 from tests.ir.minimal import minimal
 
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="an extra; tests/test_extras.py fails without it")
 
 Array = np.ndarray[Any, Any]
 AXES = "program p < 2\n axis m < 4\n axis n < 8\n axis k < 8\n axis two < 2\n axis h < 4\n axis flat < 32\n"

@@ -17,7 +17,7 @@ from kdsl.ir.kernel import Kernel, bind
 from kdsl.runtime.target import find_target
 from tests.backends.stablehlo import kernels
 
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="an extra; tests/test_extras.py fails without it")
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

@@ -18,8 +18,8 @@ from tests.backends.triton import kernels, kernels_control, kernels_tiles
 from tests.backends.triton.test_ops import assert_same
 from tests.ir.minimal import LANES, minimal
 
-pytest.importorskip("triton")
-pytest.importorskip("torch")
+pytest.importorskip("triton", reason="an extra; tests/test_extras.py fails without it")
+pytest.importorskip("torch", reason="an extra; tests/test_extras.py fails without it")
 
 ARCHS = ("cuda:90", "hip:gfx942")
 REARRANGING = [name for name, spec in OPS.items() if spec.pointwise is None and name not in ("load", "yield", "index")]

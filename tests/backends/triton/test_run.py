@@ -19,8 +19,8 @@ from kdsl.ir.kernel import Kernel, bind
 from kdsl.runtime.worker import Worker
 from tests.backends.triton import kernels
 
-pytest.importorskip("triton")
-pytest.importorskip("torch")
+pytest.importorskip("triton", reason="an extra; tests/test_extras.py fails without it")
+pytest.importorskip("torch", reason="an extra; tests/test_extras.py fails without it")
 
 Array = kernels.Array
 

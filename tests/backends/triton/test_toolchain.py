@@ -9,8 +9,8 @@ import pytest
 
 from kdsl.runtime.worker import Worker, WorkerError
 
-pytest.importorskip("triton")
-pytest.importorskip("torch")
+pytest.importorskip("triton", reason="an extra; tests/test_extras.py fails without it")
+pytest.importorskip("torch", reason="an extra; tests/test_extras.py fails without it")
 
 MODULE = "kdsl.backends.triton.toolchain"
 BF16 = np.dtype(ml_dtypes.bfloat16)

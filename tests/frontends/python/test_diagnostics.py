@@ -45,7 +45,7 @@ def test_a_function_without_a_file_has_no_source() -> None:
 
 def test_only_a_function_can_be_a_kernel() -> None:
     with pytest.raises(KdslError, match="K0101"):
-        kdsl.kernel(3)  # type: ignore[call-overload]
+        kdsl.kernel(3)  # type: ignore[call-overload]  # the mistake that is tested
 
 
 def test_a_binding_that_the_kernel_does_not_have_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from kdsl.integrations.jax import emitted, toolchain
 
 os.environ.update(toolchain.ENVIRONMENT)  # jax reads it when imported: these tests run in this process
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="an extra; tests/test_extras.py fails without it")
 
 SOURCES = Path(__file__).parent / "sources"
 BF16 = np.dtype(ml_dtypes.bfloat16)
