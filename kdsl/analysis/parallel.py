@@ -19,7 +19,7 @@ from kdsl.ir.ops import OPS
 from kdsl.ir.type_rules import axis_bounds, form_axes
 
 # Ops that are evaluated for one program at a time.
-_IN_ORDER = frozenset({"if", "while", "let", "atomic", "atomic_cas", "store_at", "assert", "print"})
+_IN_ORDER = frozenset({"atomic", "atomic_cas", "store_at", "print"})
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def is_parallel(kernel: Kernel) -> bool:
 def _accesses(kernel: Kernel, region: Region, around: frozenset[str]) -> Iterator[Access]:
     """The loads and stores of a region; `around` are the axes that decide how often it runs."""
     for op in region.ops:
-        if OPS[op.name].effect != "none":
+        if "buffer" in op.attributes:
             bounds = op.attributes.get("bounds", ())
             named = form_axes(kernel, [*op.attributes.get("index", ()), *bounds])
             axes = kernel.with_validity([*named, *(name for value in op.operands for name in value.axes)])
@@ -56,6 +56,11 @@ def _accesses(kernel: Kernel, region: Region, around: frozenset[str]) -> Iterato
         if op.name == "for":
             extent = kernel.axis(op.attributes["axis"]).extent
             yield from _accesses(kernel, op.regions[0], around.union(kernel.order(extent.symbols)))
+        elif op.name in ("if", "while"):
+            carried = [value for region in op.regions for value in region.arguments]
+            deciding = around.union(*(value.axes for value in (*op.operands, *carried)))
+            for inner in op.regions:
+                yield from _accesses(kernel, inner, deciding)
 
 
 def _is_safe(kernel: Kernel, grid: frozenset[str], accesses: Sequence[Access]) -> bool:
@@ -91,7 +96,10 @@ def _told_by(grid: frozenset[str], forms: Sequence[tuple[Kernel, Expr]]) -> froz
     reach = max(high for _, high in known) - min(low for low, _ in known)
     digits = []
     for name in sorted(steps, key=lambda name: abs(steps[name])):
-        last = max(_last(kernel, name) for kernel, _ in forms)
+        lasts = [_last(kernel, name) for kernel, _ in forms]
+        if None in lasts:
+            return frozenset()
+        last = max(place for place in lasts if place is not None)
         if last:  # an axis of one point is no digit
             digits.append((name, abs(steps[name]) > reach))
             reach += abs(steps[name]) * last
@@ -103,11 +111,10 @@ def _sum_of(steps: Mapping[str, int]) -> Expr:
     return sum((step * symbol(name) for name, step in steps.items()), wrap(0))
 
 
-def _last(kernel: Kernel, axis: str) -> int:
-    """The last point of an axis in a bound kernel, whatever its extent depends on."""
+def _last(kernel: Kernel, axis: str) -> int | None:
+    """The last point of an axis in a bound kernel, whatever its extent depends on, or None where only a run knows."""
     points = interval(kernel, symbol(axis))
-    assert points is not None, axis
-    return points[1]
+    return None if points is None else points[1]
 
 
 def _common_steps(forms: Sequence[Expr]) -> dict[str, int]:

@@ -101,22 +101,14 @@ class BoundedProgram(Program):
             self.values[error_of(value).name] = error
         return results
 
-    def branch(self, condition: Array, axes: Sequence[str], then: Region, otherwise: Region) -> tuple[int, list[Array]]:
+    def branch(self, op: Op, condition: Array) -> list[Array]:
         self.undecided |= bool(self.condition_error.any())
-        return super().branch(condition, axes, then, otherwise)
+        return super().branch(op, condition)
 
-    def repeat(self, test: Region, body: Region, carried: list[Array]) -> list[Array]:
-        asked = test.ops[-1].operands[0]
-        while self.run(test, carried)[0].all():
-            self.undecided |= bool(self.error(asked).any())
-            carried = [
-                self.align(array, value.axes, argument.axes)
-                for array, value, argument in zip(
-                    self.run(body, carried), body.ops[-1].operands, body.arguments, strict=True
-                )
-            ]
-        self.undecided |= bool(self.error(asked).any())
-        return carried
+    def test(self, region: Region, carried: Sequence[Array]) -> Array:
+        condition = super().test(region, carried)
+        self.undecided |= bool(self.error(region.ops[-1].operands[0]).any())
+        return condition
 
     @contextmanager
     def unbounded(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """Programs under evaluation: the frame that ops are evaluated in, for one program or a box of them at once.
 
 Ops are evaluated in the order of the text, each for all programs of the box. A loop runs as often as the program that
-takes longest; a program that is through leaves the box, or where the others surround it, stays and touches no memory.
+takes longest; a program that is through leaves the box, or where the others surround it, stays and touches no memory,
+as does one that a branch or a while leaves out.
 """
 
 from __future__ import annotations
@@ -182,20 +183,68 @@ class Program:
         """The place in the grid of the program, or of the first one of a box."""
         return {name: self.points[name][0] for name in self.program_axes}
 
-    # -- branches: only for one program, as `kdsl.analysis.parallel` sees to ---------------------------------------
+    # -- branches --------------------------------------------------------------------------------------------------
 
-    def branch(self, condition: Array, axes: Sequence[str], then: Region, otherwise: Region) -> tuple[int, list[Array]]:
-        taken = 0 if condition.all() else 1
-        return taken, self.run((then, otherwise)[taken], [])
+    def branch(self, op: Op, condition: Array) -> list[Array]:
+        """Each region for the programs that take it; where both have some, the results merge by select."""
+        taken = self._of_programs(condition, op.operands[0].axes)
+        yielded = [self._branch(op, place, running) for place, running in enumerate((taken, ~taken))]
+        found = [arrays for arrays in yielded if arrays is not None]
+        if len(found) < 2:
+            return found[0]
+        return [
+            np.where(self.align(condition, op.operands[0].axes, result.axes), *arms)
+            for result, *arms in zip(op.results, *found, strict=True)
+        ]
 
-    def repeat(self, test: Region, body: Region, carried: list[Array]) -> list[Array]:
-        while self.run(test, carried)[0].all():
-            yielded = self.run(body, carried)
+    def _branch(self, op: Op, place: int, running: Array) -> list[Array] | None:
+        """What a region yields, over the axes of the results; None where no program takes it."""
+        outer, region = self.activity, op.regions[place]
+        running = running if outer is None else running & outer
+        if not running.any():
+            return None
+        self.activity = None if running.all() else running
+        arrays = self.run(region, [])
+        self.activity = outer
+        return [
+            self.align(array, value.axes, result.axes)
+            for array, value, result in zip(arrays, region.ops[-1].operands, op.results, strict=True)
+        ]
+
+    def _of_programs(self, condition: Array, axes: Sequence[str]) -> Array:
+        """A condition, one bool a program, over the program axes. Each loop axis stands at one point."""
+        loops = tuple(place for place, name in enumerate(axes) if name not in self.program_axes)
+        names = [name for name in axes if name in self.program_axes]
+        return self.align(condition.squeeze(loops), names, self.program_axes)
+
+    def repeat(self, op: Op, carried: list[Array]) -> list[Array]:
+        """A while: the programs for which the test fails keep what they carry, and touch no memory any more."""
+        (test, body), outer = op.regions, self.activity
+        while True:
+            running = self.test(test, carried)
+            running = running if self.activity is None else running & self.activity
+            if not running.any():
+                break
+            self.activity = None if running.all() else running
+            yielded = self._carry(body, self.run(body, carried))
             carried = [
-                self.align(array, value.axes, argument.axes)
-                for array, value, argument in zip(yielded, body.ops[-1].operands, body.arguments, strict=True)
+                np.where(self.active(argument.axes), after, before)
+                for argument, after, before in zip(body.arguments, yielded, carried, strict=True)
             ]
+        self.activity = outer
         return carried
+
+    def test(self, region: Region, carried: Sequence[Array]) -> Array:
+        """What the test of a while says, over the program axes."""
+        (condition,) = self.run(region, carried)
+        return self._of_programs(condition, region.ops[-1].operands[0].axes)
+
+    def _carry(self, body: Region, yielded: Sequence[Array]) -> list[Array]:
+        """What a body yields, over the axes of its arguments."""
+        return [
+            self.align(array, value.axes, argument.axes)
+            for array, value, argument in zip(yielded, body.ops[-1].operands, body.arguments, strict=True)
+        ]
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
@@ -224,16 +273,11 @@ class Program:
     def _step(self, op: Op, step: int, carried: list[Array]) -> list[Array]:
         (body,) = op.regions
         self.points[op.attributes["axis"]] = range(step, step + 1)
-        return [
-            self.align(array, value.axes, argument.axes)
-            for array, value, argument in zip(
-                self.run(body, carried), body.ops[-1].operands, body.arguments, strict=True
-            )
-        ]
+        return self._carry(body, self.run(body, carried))
 
     def _iterate_unevenly(self, op: Op, carried: list[Array], trips: Array) -> list[Array]:
         """A loop whose programs take turns of different number: the results of each are put down when it is through."""
-        (body,), outside = op.regions, (self.points, self.values, self.activity)
+        (body,), outside = op.regions, (self.points, self.values, self.integers, self.activity)
         results = [np.empty([self.size(name) for name in value.axes], value.dtype.numpy) for value in op.results]
         left = results
         most = int(trips.max())
@@ -252,7 +296,7 @@ class Program:
             running = trips > step
             self.activity = None if running.all() else running
             carried = self._step(op, step, carried)
-        self.points, self.values, self.activity = outside
+        self.points, self.values, self.integers, self.activity = outside
         return results
 
     def _put(self, op: Op, carried: Sequence[Array], left: Sequence[Array], through: Array) -> None:
@@ -269,6 +313,8 @@ class Program:
         used = {value.name: value for op in walk(body) for value in op.operands if value.name in self.values}
         parts = {name: _cut_out(self.values[name], value.axes, window) for name, value in used.items()}
         self.values = {**self.values, **parts}
+        axes = {integer.name: integer.axes for integer in self.kernel.integers}
+        self.integers = {name: _cut_out(array, axes[name], window) for name, array in self.integers.items()}
 
 
 def _plain(array: Array) -> Array:

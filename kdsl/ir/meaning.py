@@ -61,11 +61,11 @@ class Frame(Protocol):
     def iterate(self, op: Op, initial: Sequence[Array]) -> list[Array]:
         """Run a loop's region for each point of its axis in order, from initial values; gives its results."""
 
-    def branch(self, condition: Array, axes: Sequence[str], then: Region, otherwise: Region) -> tuple[int, list[Array]]:
-        """Run the region that the condition chooses; gives its number and what it yields."""
+    def branch(self, op: Op, condition: Array) -> list[Array]:
+        """Run the region that the condition chooses; gives the results of the `if`."""
 
-    def repeat(self, test: Region, body: Region, carried: list[Array]) -> list[Array]:
-        """Run the body while the test yields true; gives what is carried at the end."""
+    def repeat(self, op: Op, carried: list[Array]) -> list[Array]:
+        """Run the body of a `while` as long as its test yields true; gives what is carried at the end."""
 
     def name_integer(self, name: str, array: Array) -> None:
         """Let forms mention an integer of the kernel: an i64 array over its axes."""

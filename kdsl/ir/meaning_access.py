@@ -7,7 +7,7 @@ later one wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,12 +80,12 @@ ATOMICS: dict[str, Callable[[Any, Any], Any]] = {
 def atomic(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     """One lane after the other, programs in order; gives what each element held before, if that is asked for."""
     change = ATOMICS[op.attributes["combine"]]
-    return _one_by_one(frame, op, operands, 1, lambda old, value: change(old, value))
+    return _one_by_one(frame, op, operands, 1, change)
 
 
 def atomic_cas(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     """Store the second operand where the element equals the first; gives what it held before."""
-    return _one_by_one(frame, op, operands, 2, lambda old, expected, value: value if old == expected else old)
+    return _one_by_one(frame, op, operands, 2, lambda old, expected, value: np.where(old == expected, value, old))
 
 
 def _one_by_one(frame: Frame, op: Op, operands: list[Array], values: int, change: Callable[..., Any]) -> list[Array]:
@@ -97,12 +97,26 @@ def _one_by_one(frame: Frame, op: Op, operands: list[Array], values: int, change
     memory = frame.memory[op.attributes["buffer"]].reshape(-1)
     columns = [array[touched] for array in given]
     before = np.empty(np.count_nonzero(touched), memory.dtype)
-    for lane, element in enumerate(_flat(frame, op, places, touched)):
-        before[lane] = memory[element]
-        memory[element] = change(memory[element], *(column[lane] for column in columns))
+    # Together those lanes that are the first, the second, ... of their element.
+    for lanes, elements in _turns(_flat(frame, op, places, touched)):
+        before[lanes] = memory[elements]
+        memory[elements] = change(before[lanes], *(column[lanes] for column in columns))
     if not op.results:
         return []
     result = frame.poison(op.result.dtype, touched.shape).copy()
     result[touched] = before
     gone = tuple(place for place, name in enumerate(axes) if name not in op.result.axes)
     return [result[tuple(0 if place in gone else slice(None) for place in range(len(axes)))]]
+
+
+def _turns(elements: Array) -> Iterator[tuple[Array, Array]]:
+    """The lanes in groups that hold no element twice; a lane comes after all earlier ones of its element."""
+    order = np.argsort(elements, kind="stable")
+    ordered = elements[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
+    starts = np.flatnonzero(first)
+    turn = np.arange(len(ordered)) - np.repeat(starts, np.diff([*starts, len(ordered)]))
+    by_turn = np.argsort(turn, kind="stable")
+    ends = np.flatnonzero(np.diff(turn[by_turn])) + 1
+    for lanes in np.split(order[by_turn], ends):
+        yield lanes, elements[lanes]

@@ -21,21 +21,15 @@ def poison(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
 
 
 def branch(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    results = frame.branch(operands[0], op.operands[0].axes, *op.regions)
-    yielded = op.regions[0].ops[-1].operands, op.regions[1].ops[-1].operands
-    return [
-        frame.align(array, value.axes, result.axes)
-        for array, value, result in zip(results[1], yielded[results[0]], op.results, strict=True)
-    ]
+    return frame.branch(op, operands[0])
 
 
 def repeat(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
-    test, body = op.regions
     carried = [
         frame.align(array, value.axes, argument.axes)
-        for array, value, argument in zip(operands, op.operands, test.arguments, strict=True)
+        for array, value, argument in zip(operands, op.operands, op.regions[0].arguments, strict=True)
     ]
-    return frame.repeat(test, body, carried)
+    return frame.repeat(op, carried)
 
 
 def reduce_by(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:

@@ -66,7 +66,9 @@ def _check_names(kernel: Kernel) -> None:
             raise IRError(f"a bound of {axis.name} has neither end")
         for bound in axis.bounds:
             _check_symbols(bound.symbols, known, f"a bound of {axis.name}")
-
+    # Lanes go in row-major order of their axes: those of one program before those of the next.
+    if [axis.kind for axis in kernel.axes[: len(kernel.program_axes)]] != ["program"] * len(kernel.program_axes):
+        raise IRError("the program axes do not come first")
     for integer in kernel.integers:
         _check_symbols(integer.axes, known - fixed - integers, f"the integer {integer.name}")
         if any(kernel.axis(name).kind == "tile" for name in integer.axes):
