@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from kdsl.analysis.parallel import is_parallel
 from kdsl.interpreter import batched, stepped
+from kdsl.interpreter.grid import Order
 from kdsl.interpreter.memory import Poison, worst
-from kdsl.interpreter.program import Order
 from kdsl.ir.kernel import Kernel
 from kdsl.ir.meaning import Array
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from kdsl.diagnostics import KdslError
+from kdsl.interpreter.grid import Order, boxes, grid
 from kdsl.interpreter.memory import Poison, bound_extent, take_arguments, worst
-from kdsl.interpreter.program import Order, boxes, evaluate, grid
+from kdsl.interpreter.program import evaluate
 from kdsl.ir.kernel import Kernel, Value, walk
 from kdsl.ir.meaning import Array
 

@@ -7,9 +7,9 @@ as does one that a branch or a while leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,37 +22,7 @@ from kdsl.ir.meaning import Array
 from kdsl.ir.ops import OPS
 from kdsl.ir.type_rules import axis_bounds
 
-Order = Literal["forward", "reverse"]
-ORDERS: tuple[Order, ...] = ("forward", "reverse")
-Box = Mapping[str, range]  # the points of each axis, program axes outermost first
-
 slacks = lru_cache(maxsize=4096)(validity.slacks)
-
-
-def grid(kernel: Kernel, order: Order = "forward") -> dict[str, range]:
-    """All programs of a bound kernel."""
-    whole = {axis.name: range(bound_extent(axis.extent)) for axis in kernel.program_axes}
-    return whole if order == "forward" else {name: points[::-1] for name, points in whole.items()}
-
-
-def boxes(programs: Box, most: int) -> Iterator[dict[str, range]]:
-    """The programs in order, the first axis outermost, as boxes of at most `most`: runs of consecutive programs."""
-    sizes = []
-    for points in list(programs.values())[::-1]:
-        count = max(1, len(points))
-        sizes.append(min(count, most))
-        most = max(1, most // count)
-    return _cut(list(programs.items()), sizes[::-1])
-
-
-def _cut(programs: Sequence[tuple[str, range]], sizes: Sequence[int]) -> Iterator[dict[str, range]]:
-    if not programs:
-        yield {}
-        return
-    name, points = programs[0]
-    for start in range(0, len(points), sizes[0]):
-        for rest in _cut(programs[1:], sizes[1:]):
-            yield {name: points[start : start + sizes[0]], **rest}
 
 
 def evaluate(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from kdsl.interpreter.grid import Order, points
 from kdsl.interpreter.memory import Poison, take_arguments, worst
-from kdsl.interpreter.program import Order, Program, boxes, evaluate, grid
+from kdsl.interpreter.program import Program, evaluate
 from kdsl.ir.kernel import Kernel
 from kdsl.ir.meaning import Array
 
@@ -21,9 +22,3 @@ def run(
     for point in points(kernel, order):
         evaluate(kernel, memory, scalars, point, poison)
     return {buffer.name: memory[buffer.name] for buffer in kernel.written}
-
-
-def points(kernel: Kernel, order: Order = "forward") -> Iterator[dict[str, int]]:
-    """The programs of a bound kernel's grid: a place on each program axis, the first axis outermost."""
-    for box in boxes(grid(kernel, order), 1):
-        yield {name: place for name, (place,) in box.items()}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kdsl.analysis.parallel import is_parallel
 from kdsl.interpreter import batched, stepped
-from kdsl.interpreter.program import ORDERS
+from kdsl.interpreter.grid import ORDERS
 from kdsl.ir.builder import Builder
 from kdsl.ir.dtypes import I32
 from kdsl.ir.expr import Expr, symbol, wrap

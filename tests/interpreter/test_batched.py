@@ -16,7 +16,8 @@ import kdsl
 from kdsl.diagnostics import KdslError
 from kdsl.equivalence.poisons import POISONS
 from kdsl.interpreter import Mode, batched, mode_of, run, stepped
-from kdsl.interpreter.program import ORDERS, Program, boxes, grid
+from kdsl.interpreter.grid import ORDERS, boxes, grid
+from kdsl.interpreter.program import Program
 from kdsl.ir.kernel import Buffer, Kernel, Op, bind
 from kdsl.ir.meaning import Array
 from kdsl.kernels.attention import attention
