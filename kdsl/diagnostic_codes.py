@@ -329,14 +329,46 @@ CODES: dict[str, Code] = {
         "Arrays must have the dtype that the signature says, and shapes that agree with each other.",
     ),
     "K0601": Code(
-        "out of bounds: {access} (program {program})",
+        "out of bounds: {access}, where {place}",
         "limit the index, or use `.load(..., fill=...)` for reads that may leave the tensor",
         "A valid lane accessed an element that the tensor does not have.",
     ),
     "K0602": Code(
-        "assertion failed: {message} (program {program})",
+        "assertion failed: {message}, where {place}",
         "look at the values in that program, or correct the assertion",
         "An assert in the kernel did not hold in a valid lane.",
+    ),
+    "K0603": Code(
+        "{what} uses a value that means nothing: {cause}, where {place}",
+        "give the load a fill, limit the lanes with a mask, or write the element first",
+        "A lane read where its load was masked off without a fill, an element that nothing was written to, or another "
+        "value that an op leaves undefined, and that reached a store, an address, a branch or an assertion. What such "
+        "a lane holds differs between targets and from run to run.",
+    ),
+    "K0604": Code(
+        "race: {what} touches {element}, which {other}, where {place}",
+        "let each program write elements of its own, use an atomic, or split the kernel in two",
+        "Programs of a grid run in any order and at once. An element that one of them writes may not be touched by "
+        "another, but by atomics alone, or where all write the same bits and none reads.",
+    ),
+    "K0605": Code(
+        "{count} of {total} elements of {name} are never written, {first} first",
+        "let the grid cover the tensor, or make it an InOut that callers fill",
+        "An output holds whatever was in memory wherever the kernel writes nothing.",
+    ),
+    "K0606": Code(
+        "overflow in an address: {what} of {value} does not fit {dtype}, where {place}",
+        "compute the index in i64",
+        "Arithmetic on signed integers wraps around, and the result was used as an index, a mask, a limit of a loop or "
+        "a branch.",
+    ),
+    "K0607": Code(
+        "{value} was born from finite numbers in {cause} and reached {what}, where {place}",
+        "guard the operation: keep the denominator from zero, subtract the maximum before an exponential, give rows "
+        "without a valid lane a value of their own",
+        "A NaN or an infinity came out of an operation whose operands were finite (a NaN: whose operands had none), in "
+        "a run whose inputs were finite there, and was stored or decided an address or a branch. It may be meant so: a "
+        "warning, no error.",
     ),
     "K0701": Code(
         "this is no IR text: {problem}",

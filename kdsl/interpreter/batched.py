@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kdsl.diagnostics import KdslError
-from kdsl.interpreter.grid import Order, boxes, grid
+from kdsl.interpreter.grid import Box, Order, boxes, grid
 from kdsl.interpreter.memory import Poison, bound_extent, take_arguments, worst
 from kdsl.interpreter.program import evaluate
 from kdsl.ir.kernel import Kernel, Value, walk
@@ -17,21 +17,46 @@ from kdsl.ir.meaning import Array
 # programs that are near each other take as many turns of a loop.
 BOX_BYTES = 1 << 20
 
+Evaluate = Callable[[Box], None]
+
 
 def run(
     kernel: Kernel, arguments: Mapping[str, Any], poison: Poison = worst, order: Order = "forward"
 ) -> dict[str, Array]:
     """Run a bound kernel box by box; as `kdsl.interpreter.run`. The grid must be parallel: `kdsl.analysis.parallel`."""
-    memory, scalars = take_arguments(kernel, arguments, poison)
-    for count, box in enumerate(boxes(grid(kernel, order), programs_in_a_box(kernel))):
+    memory: dict[str, Array] = {}
+
+    def start() -> Evaluate:
+        fresh, scalars = take_arguments(kernel, arguments, poison)
+        memory.update(fresh)
+        return lambda box: evaluate(kernel, memory, scalars, box, poison)
+
+    in_boxes(kernel, order, programs_in_a_box(kernel), start)
+    return {buffer.name: memory[buffer.name] for buffer in kernel.written}
+
+
+def in_boxes(kernel: Kernel, order: Order, most: int, start: Callable[[], Evaluate]) -> None:
+    """Evaluate the grid in boxes of at most `most` programs. `start` begins with fresh memory.
+
+    Raises the fault that stepped evaluation meets first: ops before the one that failed have stored for all programs of
+    its box, so the run starts again and takes that box program by program.
+    """
+    evaluate, faulty = start(), -1
+    for count, box in enumerate(boxes(grid(kernel, order), most)):
         try:
-            evaluate(kernel, memory, scalars, box, poison)
+            evaluate(box)
         except KdslError:
+            if most == 1:
+                raise
             faulty = count
             break
     else:
-        return {buffer.name: memory[buffer.name] for buffer in kernel.written}
-    _run_to_fault(kernel, arguments, poison, order, faulty)
+        return
+    evaluate = start()
+    for count, box in enumerate(boxes(grid(kernel, order), most)):
+        for part in boxes(box, 1) if count == faulty else [box]:
+            evaluate(part)
+    raise AssertionError("a fault that only batched evaluation meets")
 
 
 def programs_in_a_box(kernel: Kernel) -> int:
@@ -45,15 +70,3 @@ def programs_in_a_box(kernel: Kernel) -> int:
 def _bytes(kernel: Kernel, value: Value) -> int:
     lanes = math.prod(bound_extent(kernel.axis(name).extent) for name in kernel.tile_axes(value))
     return lanes * value.dtype.numpy.itemsize
-
-
-def _run_to_fault(kernel: Kernel, arguments: Mapping[str, Any], poison: Poison, order: Order, faulty: int) -> NoReturn:
-    """Raise the fault that stepped evaluation meets first; it is in the box of that number.
-
-    Ops before the one that failed have stored for all programs of that box, so the run starts again.
-    """
-    memory, scalars = take_arguments(kernel, arguments, poison)
-    for count, box in enumerate(boxes(grid(kernel, order), programs_in_a_box(kernel))):
-        for part in boxes(box, 1) if count == faulty else [box]:
-            evaluate(kernel, memory, scalars, part, poison)
-    raise AssertionError("a fault that only batched evaluation meets")

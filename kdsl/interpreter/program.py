@@ -36,8 +36,11 @@ def evaluate(
 class Program:
     """One program, or a box of programs, and the values of its ops so far.
 
-    `place` gives the point or points of each program axis. A loop axis stands at one point.
+    `place` gives the point or points of each program axis. A loop axis stands at one point. `companions` are the
+    prefixes of names under which a subclass keeps more arrays beside each value.
     """
+
+    companions: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -136,17 +139,29 @@ class Program:
     def size(self, axis: str) -> int:
         return len(self.points[axis])
 
-    def fault(self, op: Op, message: str) -> KdslError:
-        return fail("K0601", op.location, access=message, program=self.program)
+    def fault(self, op: Op, message: str, axes: Sequence[str], lane: Sequence[Any]) -> KdslError:
+        return fail("K0601", op.location, access=message, place=self.at(axes, lane))
 
     def failed(self, op: Op, message: str) -> KdslError:
-        return fail("K0602", op.location, message=message, program=self.program)
+        return fail("K0602", op.location, message=message, place=self.at((), ()))
 
     def show(self, message: str, arrays: Sequence[Array]) -> None:
         print(f"program {self.program}: {message}", *(np.squeeze(array) for array in arrays))
 
     def name_integer(self, name: str, array: Array) -> None:
         self.integers[name] = array
+
+    def at(self, axes: Sequence[str], lane: Sequence[int]) -> str:
+        """Where a lane of an array over axes is: the program, then loops, lanes, and integers that are named."""
+        alone = (name for name in (*self.program_axes, *self.points) if len(self.points[name]) == 1)
+        places = {name: self.points[name][0] for name in alone}
+        places |= {name: self.points[name][int(place)] for name, place in zip(axes, lane, strict=True)}
+        known = {integer.name: integer.axes for integer in self.kernel.integers if integer.name in self.integers}
+        for name, over in known.items():
+            if set(over) <= places.keys():
+                array = np.broadcast_to(self.integers[name], [self.size(axis) for axis in over])
+                places[name] = int(array[tuple(self.points[axis].index(places[axis]) for axis in over)])
+        return ", ".join(f"{name} = {place}" for name, place in places.items()) or "there is but one program"
 
     @property
     def program(self) -> dict[str, int]:
@@ -280,8 +295,9 @@ class Program:
     def _narrow(self, body: Region, window: Mapping[str, slice]) -> None:
         """Go on with some of the programs: their points, and their part of every value that the body uses."""
         self.points = {name: points[window.get(name, slice(None))] for name, points in self.points.items()}
-        used = {value.name: value for op in walk(body) for value in op.operands if value.name in self.values}
-        parts = {name: _cut_out(self.values[name], value.axes, window) for name, value in used.items()}
+        used = {value for op in walk(body) for value in op.operands}
+        names = {prefix + value.name: value.axes for value in used for prefix in ("", *self.companions)}
+        parts = {name: _cut_out(self.values[name], axes, window) for name, axes in names.items() if name in self.values}
         self.values = {**self.values, **parts}
         axes = {integer.name: integer.axes for integer in self.kernel.integers}
         self.integers = {name: _cut_out(array, axes[name], window) for name, array in self.integers.items()}

@@ -52,8 +52,8 @@ class Frame(Protocol):
     def poison(self, dtype: DType, shape: tuple[int, ...]) -> Array:
         """What lanes hold that mean nothing."""
 
-    def fault(self, op: Op, message: str) -> Exception:
-        """The error for a memory access that no bound allows."""
+    def fault(self, op: Op, message: str, axes: Sequence[str], lane: Sequence[Any]) -> Exception:
+        """The error for a memory access that no bound allows, in one lane of an array over axes."""
 
     def run(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
         """Run a region once; gives what it yields."""

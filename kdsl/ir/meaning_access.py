@@ -14,6 +14,7 @@ import numpy as np
 
 from kdsl.ir.kernel import Op
 from kdsl.ir.meaning import Array, Frame, number
+from kdsl.ir.meaning_boxes import outside_text
 
 
 def _lanes(
@@ -26,15 +27,15 @@ def _lanes(
     touched = touched & aligned[-1] if masked else touched
     # Full along every axis: what changes an element does so once for each lane, also where nothing varies.
     shape = tuple(frame.size(name) for name in axes)
-    buffer, name = frame.memory[op.attributes["buffer"]], op.attributes["buffer"]
+    buffer = frame.memory[op.attributes["buffer"]]
     touched = np.broadcast_to(touched, shape)
     places = []
     for dimension, array in enumerate(aligned[values : len(aligned) - masked]):
         place = np.broadcast_to(array, shape).astype(np.int64)
         outside = touched & ((place < 0) | (place >= buffer.shape[dimension]))
         if outside.any():
-            got, size = int(place[outside][0]), buffer.shape[dimension]
-            raise frame.fault(op, f"{name}: index {got} in dimension {dimension}, which has {size} elements")
+            lane = np.unravel_index(int(np.argmax(outside)), shape)
+            raise frame.fault(op, outside_text(op, str(place[lane]), dimension, buffer.shape[dimension]), axes, lane)
         places.append(np.where(touched, place, 0))
     return [np.broadcast_to(array, shape) for array in aligned[:values]], tuple(places), touched
 

@@ -62,6 +62,8 @@ def _read(frame: Frame, op: Op, axes: Sequence[str], touched: Array) -> Array:
 def _view(frame: Frame, op: Op, axes: Sequence[str]) -> Array | None:
     """The elements of an access as a view over axes, or None where it is not affine or some lane is outside."""
     buffer = frame.memory[op.attributes["buffer"]]
+    if buffer.dtype.hasobject:  # Python's numbers, not plain bits
+        return None
     start: list[Any] = []
     strides = dict.fromkeys(axes, 0)
     for form, size, stride in zip(op.attributes["index"], buffer.shape, buffer.strides, strict=True):
@@ -97,6 +99,11 @@ def _is_distinct(view: Array) -> bool:
     return True
 
 
+def outside_text(op: Op, index: str, dimension: int, size: int) -> str:
+    valid = f"valid from 0 to {size - 1}" if size else "none is valid"
+    return f"{op.attributes['buffer']}: index {index} in dimension {dimension}, which has {size} elements ({valid})"
+
+
 def _places(frame: Frame, op: Op, axes: Sequence[str], touched: Array) -> list[Array]:
     """The index arrays of an access, inside the tensor in all lanes. Raises the frame's fault for a touched lane."""
     buffer = frame.memory[op.attributes["buffer"]]
@@ -105,11 +112,8 @@ def _places(frame: Frame, op: Op, axes: Sequence[str], touched: Array) -> list[A
         place = frame.form(form, axes)
         outside = touched & ((place < 0) | (place >= size))
         if outside.any():
-            first = int(np.broadcast_to(place, outside.shape)[outside][0])
-            raise frame.fault(
-                op,
-                f"{op.attributes['buffer']}: index {form} = {first} in dimension {dimension}, "
-                f"which has {size} elements",
-            )
+            lane = np.unravel_index(int(np.argmax(outside)), outside.shape)
+            got = int(np.broadcast_to(place, outside.shape)[lane])
+            raise frame.fault(op, outside_text(op, f"{form} = {got}", dimension, size), axes, lane)
         places.append(np.clip(place, 0, max(size - 1, 0)))
     return places

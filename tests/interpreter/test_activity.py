@@ -207,7 +207,7 @@ def test_an_assertion_is_asked_of_the_programs_that_reach_it(order: Any) -> None
             evaluate(kernel, {"x": x}, order=order)
         raised.append(caught.value.message)
     assert raised[0] == raised[1]
-    assert ("'p': 7" if order == "forward" else "'p': 33") in raised[0]
+    assert ("where p = 7" if order == "forward" else "where p = 33") in raised[0]
 
 
 TICKETS = """kernel tickets(x: in f32[P, M], where: in i32[P, M], y: inout f32[4], before: out f32[P, M]) {

@@ -292,7 +292,7 @@ def test_the_faulting_program_is_named() -> None:
     import ml_dtypes
 
     a = np.zeros((32, 16), ml_dtypes.bfloat16)
-    with pytest.raises(KdslError, match="'m_block': 1, 'n_block': 0"):
+    with pytest.raises(KdslError, match="m_block = 1, n_block = 0"):
         run(bound(text, M=32, N=16, K=16), {"a": a, "b": a[:16]})
 
 
