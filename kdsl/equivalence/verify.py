@@ -17,7 +17,7 @@ from kdsl.equivalence.poisons import POISONS
 from kdsl.equivalence.properties import EXACT_PASSES, Violation, check_properties, check_text
 from kdsl.equivalence.trials import draw_trials
 from kdsl.equivalence.verdict import Outcome, Verdict
-from kdsl.interpreter import run
+from kdsl.interpreter import checked, run
 from kdsl.ir.kernel import bind
 from kdsl.lang.kernel import Kernel
 from kdsl.passes import PASSES
@@ -103,6 +103,7 @@ class _Findings:
     checks: list[str] = field(default_factory=list)
     form: str | None = None
     at: str = ""  # the example in hand
+    warnings: dict[str, str] = field(default_factory=dict)  # the first of each place
     emitted: tuple[Target, Source, Binding] | None = None  # of the default example
 
     def measured(self) -> dict[str, Any]:
@@ -123,13 +124,15 @@ class _Findings:
         if share > UNDECIDED_ALLOWED:
             message = f"{share:.1%} of the elements hang on a comparison that rounding can flip"
             return {"verdict": Outcome.UNDECIDED, "message": message}
-        return {"verdict": Outcome.VERIFIED}
+        return {"verdict": Outcome.VERIFIED, "message": "; ".join(self.warnings.values()) or None}
 
 
 def _refusal(error: KdslError) -> dict[str, Any]:
-    """K0307, emitted code that fails to run, is a fault of kdsl's; all else says what cannot be done and why."""
+    """K0307, emitted code that fails to run, is a fault of kdsl's, K06... faults of the kernel that showed when it ran;
+    all else says what cannot be done and why."""
     place = {"file": error.location.file, "line": error.location.line} if error.location is not None else {}
-    outcome = Outcome.ERROR if error.code == "K0307" else Outcome.REFUSED
+    ran_wrong = Outcome.MISMATCH if error.code.startswith("K06") else Outcome.REFUSED
+    outcome = Outcome.ERROR if error.code == "K0307" else ran_wrong
     return {"verdict": outcome, "code": error.code, "message": f"{error.message}; {error.hint}", **place}
 
 
@@ -147,10 +150,13 @@ def _judge_oracle(session: _Session, target: str, findings: _Findings) -> None:
         check_text(trial.kernel)
         bound = bind(trial.kernel, trial.sizes, trial.tiles)
         arguments = draw_inputs(bound, kind, (session.seed, place), trial.scalars)
+        for warning in checked.run(bound, arguments).warnings:
+            findings.warnings.setdefault(str(warning.location), f"warning: {findings.at}{warning.message}")
         findings.comparisons.append(check_properties(trial, arguments, session.seed + place))
     findings.checks += [
         _tried(trials),
         "exact and generic inputs in turn",
+        "checked: accesses in bounds, nothing undefined used, no races, outputs written whole, addresses do not wrap",
         f"same bits whatever lies beyond the edges ({', '.join(POISONS)}) and with the programs backwards",
         f"same bits after the passes {', '.join(EXACT_PASSES)}",
         f"same within rounding after {', '.join(name for name in PASSES if name not in EXACT_PASSES)}, if it applies",
