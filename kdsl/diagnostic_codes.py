@@ -387,4 +387,15 @@ CODES: dict[str, Code] = {
         "depend on one another: no element that one of them writes may be touched by another, and what a loop carries "
         "may only gather what its iterations give (a sum, a maximum). It is refused where that is not proven.",
     ),
+    "K0802": Code(
+        "the kernels cannot be compared: {name} is {here} in the first and {there} in the second",
+        "give both kernels parameters of the same names, roles and ranks",
+        "kdsl diff runs two kernels on the same arguments and compares what they read for each element of an output.",
+    ),
+    "K0803": Code(
+        "no sizes are found that both kernels take and that have at most {most} elements in all tensors together",
+        "name sizes with --size M=4",
+        "kdsl diff follows each element of each tensor, which takes long for large ones, so it looks for small sizes "
+        "that fit the constraints of both kernels.",
+    ),
 }

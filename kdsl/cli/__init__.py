@@ -16,6 +16,7 @@ from typer.main import get_command
 import kdsl
 from kdsl.cli import screen
 from kdsl.cli.build import build
+from kdsl.cli.diff import diff
 from kdsl.cli.explain import explain
 from kdsl.cli.show import show
 from kdsl.cli.targets import targets
@@ -25,7 +26,7 @@ from kdsl.runtime import unexpected
 
 # Plain help and usage errors: they must read the same in a terminal, a log and a pipe.
 app = typer.Typer(name="kdsl", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-for command in (targets, build, verify, show, explain):
+for command in (targets, build, verify, diff, show, explain):
     app.command()(command)
 
 # Mistakes in the command line rather than in a kernel.

@@ -1,4 +1,4 @@
-"""Faults that public bug reports tell of, rebuilt: checked mode finds each, and says nothing of the kernel set right."""
+"""Faults that public bug reports tell of, rebuilt: checked mode finds each, and none in the kernel set right."""
 
 from __future__ import annotations
 
