@@ -144,7 +144,7 @@ class Checked(Shadowed):
             with self.uncast():
                 found = causes.undefined(self, op, results)
             shadows = [self.tagged(where, v, _UNDEFINED + number) for where, v in zip(found, op.results, strict=True)]
-        elif op.results and op.result.dtype.kind == "int" and op.result.name in self.facts.deciding:
+        elif len(op.results) == 1 and op.result.dtype.kind == "int" and op.result.name in self.facts.deciding:
             shadows = [self.tagged(causes.wrapped(self, op, results[0]), op.result, _WRAPPED + number)]
         if not self.facts.births:
             return shadows

@@ -113,8 +113,8 @@ class Shadowed(Program):
             return [self._logic(op)]
         if op.name in _MOVING:
             return self._moved(op)
-        if op.name == "scan":
-            return [self._scan(op)]
+        if op.name in ("scan", "scan_by"):
+            return [self._scan(op)] * len(op.results)
         return [self.along(op, value) for value in op.results]
 
     def along(self, op: Op, result: Value) -> Array:
@@ -132,7 +132,7 @@ class Shadowed(Program):
 
     def aligned(self, op: Op) -> list[Array]:
         """The operands' tags over the result's axes."""
-        return [self.align(self.shadow(value), value.axes, op.result.axes) for value in op.operands]
+        return [self.align(self.shadow(value), value.axes, op.results[0].axes) for value in op.operands]
 
     def _select(self, op: Op) -> Array:
         condition, yes, no = self.aligned(op)
@@ -149,10 +149,10 @@ class Shadowed(Program):
 
     def _scan(self, op: Op) -> Array:
         """Of a lane, the tags of those up to it."""
-        (shadow,), along = self.aligned(op), op.result.axes.index(op.attributes["axis"])
+        shadow, place = self.joined(self.aligned(op)), op.results[0].axes.index(op.attributes["axis"])
         if op.attributes.get("reverse"):
-            return np.flip(self.join.accumulate(np.flip(shadow, along), along), along)
-        return np.asarray(self.join.accumulate(shadow, along))
+            return np.flip(self.join.accumulate(np.flip(shadow, place), place), place)
+        return np.asarray(self.join.accumulate(shadow, place))
 
     def _moved(self, op: Op) -> list[Array]:
         """What the op does to its operands, done to their tags."""
