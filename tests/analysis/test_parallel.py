@@ -16,6 +16,7 @@ from kdsl.ir.builder import Builder
 from kdsl.ir.dtypes import I32
 from kdsl.ir.expr import Expr, symbol, wrap
 from kdsl.ir.kernel import Axis, AxisKind, Bound, Buffer, Kernel, Op, Region, bind
+from kdsl.ir.rewrite import retype
 from kdsl.ir.text import parse_kernel
 from kdsl.ir.type_rules import OpTypeError
 from kdsl.ir.verify import verify
@@ -238,51 +239,28 @@ def test_what_is_seen_to_be_parallel_may_run_at_once() -> None:
     assert min(seen[True], seen[False]) > 30, seen
 
 
-# Accesses to y, which nine programs share, at a form {at}; what they read goes where the program alone is.
+# What nine programs do to y; what they read they show. {at} is a place, %v one of some values that vary over programs.
+SHOW = "store seen[p, q, {n}] = %r{n}"
+AT = "%at{n}: i32 = index {{form = {at}}}\n"
 ACCESSES = {
-    "load": "%r{n}: i32[p, q{k}] = load y[{at}]\nstore seen[p, q, {n}] = %r{n}",
+    "load": "%r{n}: i32 = load y[{at}]\n" + SHOW,
     "store": "store y[{at}] = %v{v}",
-    "store at": "store_at %v{v}, %at{n} {{buffer = y}}",
-    "load at": "%r{n}: i32[p, q{k}] = load_at %at{n} {{buffer = y}}\nstore seen[p, q, {n}] = %r{n}",
-    "add": "atomic %v{v}, %at{n} {{buffer = y, combine = add}}",
-    "exchange": "%r{n}: i32[p, q{k}] = atomic %v{v}, %at{n} {{buffer = y, combine = exchange}}\n"
-    "store seen[p, q, {n}] = %r{n}",
-    "swap": "%r{n}: i32[p, q{k}] = atomic_cas %zero, %v{v}, %at{n} {{buffer = y}}\nstore seen[p, q, {n}] = %r{n}",
+    "store_at": AT + "store_at %v{v}, %at{n} {{buffer = y}}",
+    "load_at": AT + "%r{n}: i32 = load_at %at{n} {{buffer = y}}\n" + SHOW,
+    "add": AT + "atomic %v{v}, %at{n} {{buffer = y, combine = add}}",
+    "exchange": AT + "%r{n}: i32 = atomic %v{v}, %at{n} {{buffer = y, combine = exchange}}\n" + SHOW,
+    "swap": AT + "%r{n}: i32 = atomic_cas %zero, %v{v}, %at{n} {{buffer = y}}\n" + SHOW,
 }
 AROUND = {
-    "": "{body}",
+    "nothing": "{body}",
     "if": "if %c{v} () {{\n{body}\nyield\n}} () {{\nyield\n}}",
     "for": "for k () {{\n{body}\nyield\n}}",
     "uneven for": "for u () {{\n{body}\nyield\n}}",
-    "while": "%w{n}: i32[p, q] = while %zero (%a{n}: i32[p, q]) {{\n%more{n}: bool[p, q] = lt %a{n}, %v{v}\n"
-    "yield %more{n}\n}} (%b{n}: i32[p, q]) {{\n{body}\n%next{n}: i32[p, q] = add %b{n}, %one\nyield %next{n}\n}}",
+    "while": "%w{n}: i32 = while %zero (%a{n}: i32) {{\n%more{n}: bool = lt %a{n}, %v{v}\nyield %more{n}\n}} "
+    "(%b{n}: i32) {{\n{body}\n%next{n}: i32 = add %b{n}, %one\nyield %next{n}\n}}",
 }
-VARYING = {"0": "", "p": "[p]", "q": "[q]", "p + 2*q": "[p, q]"}
-PLACES = ["0", "p", "q", "3*p + q", "p + 3*q", "2*p + q", "mod(p, 2)", "4"]
-
-
-@st.composite
-def meetings(draw: st.DrawFn) -> str:
-    """IR text of a kernel with one to three accesses to y, within branches and loops or not."""
-    lines = []
-    for n in range(draw(st.integers(1, 3))):
-        around, access = draw(st.sampled_from(list(AROUND))), draw(st.sampled_from(list(ACCESSES)))
-        looped = around == "for" and draw(st.booleans())
-        at = draw(st.sampled_from(PLACES)) + (" + 9*k" if looped else "")
-        v = draw(st.integers(0, len(VARYING) - 1))
-        axes = [name for name in "pqk" if name in at.replace("mod", "")]
-        lines_of_it = ACCESSES[access].format(n=n, at=at, v=v, k="")
-        if "at" in access or access in ("add", "exchange", "swap"):
-            lines_of_it = f"%at{n}: i32[{', '.join(axes)}] = index {{form = {at}}}\n{lines_of_it}"
-        lines.append(AROUND[around].format(n=n, v=v, body=lines_of_it))
-    body = "\n".join(lines)
-    values = [
-        f"%v{v}: i32{axes} = index {{form = {form}}}\n%c{v}: bool{axes} = lt %v{v}, %two"
-        for v, (form, axes) in enumerate(VARYING.items())
-    ]
-    return "\n".join([MEETING, *values, body, "}"])
-
-
+VALUES = ("0", "p", "q", "p + 2*q")
+PLACES = ("0", "4", "p", "q", "3*p + q", "p + 3*q", "2*p + q", "mod(p, 2)")
 MEETING = """kernel f(y: inout i32[20], seen: out i32[3, 3, 3]) {
   program p < 3
   program q < 3
@@ -290,4 +268,38 @@ MEETING = """kernel f(y: inout i32[20], seen: out i32[3, 3, 3]) {
   loop u < p
   %zero: i32 = constant {value = 0}
   %one: i32 = constant {value = 1}
-  %two: i32 = constant {value = 2}"""
+  %two: i32 = constant {value = 2}
+"""
+MEETING += "".join(
+    f"  %v{v}: i32 = index {{form = {form}}}\n  %c{v}: bool = lt %v{v}, %two\n" for v, form in enumerate(VALUES)
+)
+
+
+@st.composite
+def meetings(draw: st.DrawFn) -> Kernel:
+    """A kernel with one to three accesses to y, in branches, loops and whiles or not."""
+    body = ""
+    for n in range(draw(st.integers(1, 3))):
+        around, access = draw(st.sampled_from(sorted(AROUND))), draw(st.sampled_from(sorted(ACCESSES)))
+        at, v = draw(st.sampled_from(PLACES)), draw(st.integers(0, len(VALUES) - 1))
+        at += " + 9*k" if around == "for" and draw(st.booleans()) else ""
+        body += AROUND[around].format(n=n, v=v, body=ACCESSES[access].format(n=n, v=v, at=at)) + "\n"
+    return verify(retype(parse_kernel(MEETING + body + "}\n")))
+
+
+def test_programs_that_meet_seem_to_run_one_after_the_other() -> None:
+    seen: Counter[bool] = Counter()
+
+    @settings(max_examples=300, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(meetings())
+    def check(kernel: Kernel) -> None:
+        seen[is_parallel(kernel)] += 1
+        if is_parallel(kernel):
+            given = {"y": np.arange(20, dtype=np.int32) % 3}
+            for order in ORDERS:
+                expected = stepped.run(kernel, given, order=order)
+                got = batched.run(kernel, given, order=order)
+                assert all(np.array_equal(got[name], array) for name, array in expected.items())
+
+    check()
+    assert min(seen[True], seen[False]) > 60, seen
