@@ -227,8 +227,9 @@ def test_what_is_seen_to_be_parallel_may_run_at_once() -> None:
             kernel = update(written if in_place else read, written, lanes)
         except OpTypeError:  # the value varies over lanes that the index does not name
             return
-        seen[is_parallel(kernel)] += 1
-        if is_parallel(kernel):
+        at_once = is_parallel(kernel)
+        seen[at_once] += 1
+        if at_once:
             y = np.arange(90, dtype=np.int32)
             expected = stepped.run(kernel, {"y": y})["y"]
             for order in ORDERS:
@@ -293,8 +294,9 @@ def test_programs_that_meet_seem_to_run_one_after_the_other() -> None:
     @settings(max_examples=300, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(meetings())
     def check(kernel: Kernel) -> None:
-        seen[is_parallel(kernel)] += 1
-        if is_parallel(kernel):
+        at_once = is_parallel(kernel)
+        seen[at_once] += 1
+        if at_once:
             given = {"y": np.arange(20, dtype=np.int32) % 3}
             for order in ORDERS:
                 expected = stepped.run(kernel, given, order=order)
