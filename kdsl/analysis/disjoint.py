@@ -180,7 +180,7 @@ def _named_again(kernel: Kernel) -> set[str]:
     they do not vary over (they may depend on what it carries)."""
     found = set()
     axes = {integer.name: integer.axes for integer in kernel.integers}
-    for loop in walk(kernel.body):
+    for loop in walk(kernel.body) if axes else ():
         if loop.name in ("for", "while"):
             names = {op.attributes["integer"] for region in loop.regions for op in walk(region) if op.name == "let"}
             found |= {name for name in names if loop.attributes.get("axis") not in axes[name]}
