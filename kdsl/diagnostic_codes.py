@@ -221,7 +221,7 @@ CODES: dict[str, Code] = {
         "Targets differ in the element types that they can load, store and compute with.",
     ),
     "K0303": Code(
-        "{target} needs tiles whose sizes are powers of two, and this moves lanes along {axis} of {extent} lanes",
+        "{target} needs tiles whose sizes are powers of two, and `{op}` moves lanes along {axis} of {extent} lanes",
         "rearrange axes whose numbers of lanes are powers of two",
         "A target with power-of-two tiles pads other axes; padded lanes cannot be moved by reshape, flip, concat and "
         "their like.",

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kdsl.analysis.affine import ONE, range_of
 from kdsl.codegen.layout import Layout
 from kdsl.diagnostics import KdslError, fail
 from kdsl.ir.dtypes import DTYPES, DType
-from kdsl.ir.expr import Expr, function, symbol, wrap
+from kdsl.ir.expr import Expr, function, wrap
 from kdsl.ir.kernel import Buffer, Kernel, Op
 
 TARGET = "tpu"
@@ -86,15 +87,13 @@ def operand(kernel: Kernel, op: Op, name: str, flat: bool) -> Operand:
 def _dimension(kernel: Kernel, op: Op, buffer: Buffer, place: int, form: Expr) -> Dimension:
     extent = buffer.shape[place]
     where = f"dimension {place} of {buffer.name} is indexed with {form}"
-    kinds = {name: kernel.axis(name).kind for name in kernel.order(form.symbols)}
-    tiles = [name for name, kind in kinds.items() if kind == "tile"]
-    if not tiles:
-        return Dimension(extent, None, form)
+    found = range_of(kernel, form)
     whole = "index it with the tile's own index variable; halos, strides and offsets have no form on this target yet"
-    if len(tiles) > 1 or form.coefficient(tiles[0]) != wrap(1):
+    if found is None or found.stride != ONE:
         raise refuse(op, f"{where}, which is not one tile with stride 1", whole)
-    axis = kernel.axis(tiles[0])
-    rest = form - symbol(axis.name)
+    if found.axis is None:
+        return Dimension(extent, None, form)
+    axis, rest = kernel.axis(found.axis), found.start
     index = function("floordiv", rest, axis.extent)
     if function("mod", rest, axis.extent) != wrap(0):
         raise refuse(op, f"{where}, which does not start at a multiple of {axis.extent}", whole)

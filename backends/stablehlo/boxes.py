@@ -9,18 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kdsl.ir.expr import Atom, Expr, Symbol, function, symbol, wrap
+from kdsl.analysis.affine import Range, separable
+from kdsl.ir.expr import Atom, Expr, Symbol, function, wrap
 from kdsl.ir.kernel import Bound, Buffer, Kernel, Op, walk
 from kdsl.ir.ops import OPS
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """One dimension of a box: from `start`, a lane of tile axis `axis` every `stride` elements; or one element."""
-
-    start: Expr
-    axis: str | None = None
-    stride: int = 1
 
 
 @dataclass(frozen=True)
@@ -34,38 +26,24 @@ class Extent:
         return (self.low, self.high) != (wrap(0), size)
 
 
-def box(kernel: Kernel, op: Op) -> tuple[Dimension, ...] | None:
-    """The access of a load or store as a box, or None where it is none: two lanes' axes in one dimension, one axis in
-    two, a negative or symbolic stride, a start whose range is not known."""
-    dimensions = [_dimension(kernel, form) for form in op.attributes["index"]]
-    found = [dimension for dimension in dimensions if dimension is not None]
-    axes = [dimension.axis for dimension in found if dimension.axis is not None]
-    if len(found) < len(dimensions) or len(set(axes)) < len(axes):
+def box(kernel: Kernel, op: Op) -> tuple[Range, ...] | None:
+    """The access of a load or store as a box, or None where it is none: it is not separable, a stride is negative or
+    symbolic, or the range of a start is not known."""
+    ranges = separable(kernel, op)
+    strides = [each.stride.constant for each in ranges or ()]
+    if ranges is None or any(stride is None or stride < 1 for stride in strides):
         return None
-    if op.name == "store" and any(dimension.stride > 1 for dimension in found):
+    if op.name == "store" and any(stride != 1 for stride in strides):
         return None  # a slice would overwrite what lies between the lanes
-    return tuple(found) if all(_reach(kernel, dimension) for dimension in found) else None
+    return ranges if all(_reach(kernel, each) for each in ranges) else None
 
 
-def _dimension(kernel: Kernel, form: Expr) -> Dimension | None:
-    tiles = [name for name in kernel.order(form.symbols) if kernel.axis(name).kind == "tile"]
-    if not tiles:
-        return Dimension(form)
-    stride = form.coefficient(tiles[0])
-    if len(tiles) > 1 or stride is None or stride.constant is None or stride.constant < 1:
-        return None
-    return Dimension(form - stride * symbol(tiles[0]), tiles[0], stride.constant)
-
-
-def length(kernel: Kernel, dimension: Dimension) -> Expr:
+def length(kernel: Kernel, dimension: Range) -> Expr:
     """How many elements the slice takes in this dimension."""
-    if dimension.axis is None:
-        return wrap(1)
-    lanes = kernel.axis(dimension.axis).extent
-    return lanes if dimension.stride == 1 else (lanes - 1) * dimension.stride + 1
+    return wrap(1) if dimension.axis is None else (kernel.axis(dimension.axis).extent - 1) * dimension.stride + 1
 
 
-def _reach(kernel: Kernel, dimension: Dimension) -> tuple[Expr, Expr] | None:
+def _reach(kernel: Kernel, dimension: Range) -> tuple[Expr, Expr] | None:
     """The first index and one past the last that any program's slice takes, as forms of sizes and tile sizes."""
     low, high = _end(kernel, dimension.start, top=False), _end(kernel, dimension.start, top=True)
     return None if low is None or high is None else (low, high + length(kernel, dimension))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kdsl.analysis.affine import ONE, Range
 from kdsl.codegen import jnp
 from kdsl.codegen.jnp import Code
 from kdsl.codegen.layout import Layout, axes_of
@@ -17,7 +18,7 @@ from kdsl.ir.expr import wrap
 from kdsl.ir.kernel import Buffer, Op
 
 from .arrays import align, as_tuple
-from .boxes import Dimension, at_edge, box, length
+from .boxes import at_edge, box, length
 
 if TYPE_CHECKING:
     from .body import Body
@@ -52,10 +53,10 @@ def _padding_is(fill: object, buffer: Buffer, op: Op) -> bool:
     return edge and fill == 0 and str(fill) != "-0.0" and buffer.role == "in"
 
 
-def _slice(body: Body, buffer: Buffer, dimensions: tuple[Dimension, ...]) -> Code:
+def _slice(body: Body, buffer: Buffer, dimensions: tuple[Range, ...]) -> Code:
     """The box as an array with one dimension for each axis it names."""
     whole = all(
-        (dimension.start, dimension.stride, extent.high) == (wrap(0), 1, length(body.kernel, dimension))
+        (dimension.start, dimension.stride, extent.high) == (wrap(0), ONE, length(body.kernel, dimension))
         and dimension.axis is not None
         and not extent.needs_padding(size)
         for dimension, extent, size in zip(dimensions, body.extents[buffer.name], buffer.shape, strict=True)
@@ -63,7 +64,7 @@ def _slice(body: Body, buffer: Buffer, dimensions: tuple[Dimension, ...]) -> Cod
     if whole and buffer.role == "in":
         return Code(buffer.name)
     text = f"jax.lax.dynamic_slice({buffer.name}, {starts(body, buffer, dimensions)}, {lengths(body, dimensions)})"
-    picks = ["0" if d.axis is None else f"::{d.stride}" if d.stride > 1 else ":" for d in dimensions]
+    picks = ["0" if d.axis is None else f"::{d.stride}" if d.stride != ONE else ":" for d in dimensions]
     while picks and picks[-1] == ":":
         picks.pop()
     return Code(f"{text}[{', '.join(picks)}]" if picks else text)
@@ -81,12 +82,12 @@ def _places(body: Body, op: Op, buffer: Buffer, layout: Layout) -> list[Code]:
     return [body.form(form - low, layout) for form, low in zip(op.attributes["index"], lows, strict=True)]
 
 
-def starts(body: Body, buffer: Buffer, dimensions: tuple[Dimension, ...]) -> str:
+def starts(body: Body, buffer: Buffer, dimensions: tuple[Range, ...]) -> str:
     extents = body.extents[buffer.name]
     return as_tuple([body.form(d.start - extent.low).text for d, extent in zip(dimensions, extents, strict=True)])
 
 
-def lengths(body: Body, dimensions: tuple[Dimension, ...]) -> str:
+def lengths(body: Body, dimensions: tuple[Range, ...]) -> str:
     return as_tuple([body.size(length(body.kernel, dimension)) for dimension in dimensions])
 
 

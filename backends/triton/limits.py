@@ -105,7 +105,7 @@ def check_whole(kernel: Kernel, op: Op, axes: Iterable[str]) -> None:
     for name in axes:
         extent = kernel.axis(name).extent
         if not _is_power_of_two(extent, tiles):
-            raise fail("K0303", op.location, target=NAME, axis=name, extent=extent)
+            raise fail("K0303", op.location, target=NAME, op=op.name, axis=name, extent=extent)
 
 
 def _is_power_of_two(extent: Expr, tiles: set[str]) -> bool:

@@ -1,6 +1,6 @@
 """What a kernel does to memory: each access with the axes it happens along and the bounds that its lanes keep.
 
-`disjoint` and `covers` look at these; `touched` evaluates them, for kernels small enough to ask every lane.
+`disjoint`, `parallel` and `covers` look at these; `touched` evaluates them, for kernels small enough to ask every lane.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from kdsl.analysis.forms import Forms
 from kdsl.analysis.ranges import interval, never_negative_if
 from kdsl.analysis.validity import slacks
 from kdsl.ir.expr import Expr
@@ -41,9 +42,10 @@ class Answer:
 class Access:
     """One op's access to a buffer.
 
-    `index` is None where the places are computed (load_at and such). `axes` are all program axes, the loops around, and
-    the tile axes it varies over; `bounds` hold on every lane that touches memory. `certain` is False where a branch or
-    a while decides whether it happens. `loops` are those around, outermost first.
+    `index` is None where the places are computed (load_at and such) and no form is known that gives them. `axes` are
+    all program axes, the loops around, and the tile axes it varies over; `bounds` hold on every lane that touches
+    memory. Where it happens, how often and with which values depends on `varies`: two programs that differ on other
+    axes only do the same. `around` are the ops in whose regions it is, outermost first.
     """
 
     op: Op
@@ -51,32 +53,59 @@ class Access:
     index: tuple[Expr, ...] | None
     bounds: tuple[Bound, ...]
     axes: tuple[str, ...]
-    loops: tuple[str, ...]
-    certain: bool
+    varies: tuple[str, ...]
+    around: tuple[Op, ...]
 
     @property
     def writes(self) -> bool:
         return OPS[self.op.name].effect != "read"
 
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The axes of the loops around, outermost first."""
+        return tuple(op.attributes["axis"] for op in self.around if op.name == "for")
+
+    @property
+    def certain(self) -> bool:
+        """Whether it happens in every lane that keeps the bounds: no branch, while or mask decides."""
+        return not self.op.attributes.get("masked") and all(op.name == "for" for op in self.around)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a program may come to it more than once."""
+        return any(op.name in ("for", "while") for op in self.around)
+
 
 def accesses(kernel: Kernel) -> tuple[Access, ...]:
     """All accesses in order of the text."""
-    return tuple(_accesses(kernel, kernel.body, (), True))
+    return tuple(_accesses(kernel, Forms(kernel), kernel.body, (), frozenset()))
 
 
-def _accesses(kernel: Kernel, region: Region, loops: tuple[str, ...], certain: bool) -> Iterator[Access]:
+def _accesses(
+    kernel: Kernel, forms: Forms, region: Region, around: tuple[Op, ...], deciding: frozenset[str]
+) -> Iterator[Access]:
     grid = [axis.name for axis in kernel.program_axes]
     for op in region.ops:
         if "buffer" in op.attributes:
-            index, own = op.attributes.get("index"), op.attributes.get("bounds", ())
-            named = form_axes(kernel, [*(index or ()), *own])
-            values = (*op.operands, *op.results)
-            lanes = kernel.with_validity({*named, *(name for value in values for name in value.axes)})
+            named = form_axes(kernel, [*op.attributes.get("index", ()), *op.attributes.get("bounds", ())])
+            lanes = kernel.with_validity({*named, *(name for value in op.operands for name in value.axes)})
+            bounds = (*op.attributes.get("bounds", ()), *axis_bounds(kernel, lanes))
+            loops = [outer.attributes["axis"] for outer in around if outer.name == "for"]
             axes = kernel.order({*grid, *loops, *lanes})
-            yield Access(op, op.attributes["buffer"], index, (*own, *axis_bounds(kernel, lanes)), axes, loops, certain)
+            varies = kernel.order(deciding.union(lanes))
+            yield Access(op, op.attributes["buffer"], forms.places(op), bounds, axes, varies, around)
         for inner in op.regions:
-            inside = (*loops, op.attributes["axis"]) if op.name == "for" else loops
-            yield from _accesses(kernel, inner, inside, certain and op.name == "for")
+            yield from _accesses(kernel, forms, inner, (*around, op), deciding | _deciding(kernel, op))
+
+
+def _deciding(kernel: Kernel, op: Op) -> frozenset[str]:
+    """The axes on which it depends whether and how often the regions of an op run."""
+    if op.name == "for":
+        return frozenset(form_axes(kernel, [kernel.axis(op.attributes["axis"]).extent]))
+    values = [*op.operands, *(value for region in op.regions for value in region.arguments)]
+    if op.name == "while":
+        values += op.regions[0].ops[-1].operands
+    return frozenset(name for value in values for name in value.axes)
 
 
 def stays_inside(kernel: Kernel, access: Access) -> bool:

@@ -154,20 +154,23 @@ class Range:
     stride: Expr = ONE
 
 
+def range_of(kernel: Kernel, form: Expr) -> Range | None:
+    """The form in one dimension of an access as a range; None for two tile axes, or a stride that varies."""
+    tiles = [name for name in form_axes(kernel, [form]) if kernel.axis(name).kind == "tile"]
+    if not tiles:
+        return Range(form)
+    stride = form.coefficient(tiles[0])
+    if len(tiles) > 1 or stride is None or form_axes(kernel, [stride]):
+        return None
+    return Range(form.without(tiles), tiles[0], stride)
+
+
 def separable(kernel: Kernel, op: Op) -> tuple[Range, ...] | None:
-    """A load or store as a range a dimension, or None: two tile axes in one dimension, or one axis in two."""
-    ranges = []
-    for form in op.attributes["index"]:
-        tiles = [name for name in form_axes(kernel, [form]) if kernel.axis(name).kind == "tile"]
-        if not tiles:
-            ranges.append(Range(form))
-            continue
-        stride = form.coefficient(tiles[0])
-        if len(tiles) > 1 or stride is None or form_axes(kernel, [stride]):
-            return None
-        ranges.append(Range(form.without(tiles), tiles[0], stride))
-    axes = [dimension.axis for dimension in ranges if dimension.axis is not None]
-    return tuple(ranges) if len(set(axes)) == len(axes) else None
+    """A load or store as a range a dimension, or None: where one has no range, or an axis lies along two."""
+    found = [range_of(kernel, form) for form in op.attributes["index"]]
+    ranges = tuple(each for each in found if each is not None)
+    axes = [each.axis for each in ranges if each.axis is not None]
+    return ranges if len(ranges) == len(found) and len(set(axes)) == len(axes) else None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """disjoint: no two programs touch one element of a buffer that one of them writes.
 
-What makes a grid `parallel`: its programs may run in any order, or several at a time. The same question about a loop
-axis asks it of two iterations within one program.
+Then the programs may run in any order, or several at a time. The same question about a loop axis asks it of two
+iterations within one program. `together` is the proof for two accesses; what else lets the oracle run all programs at
+once is in `parallel`.
 
 Proven from index forms, one coordinate after another. A dimension whose form is c*s + rest tells s where the rest of
 any two lanes differs by less than c: then equal elements have equal s. Coordinates that are told already, and those
@@ -11,14 +12,15 @@ n < N; `2*m + n` with n < 4 (a halo) does not. What is not proven is counted, if
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from kdsl.analysis.accesses import Access, Answer, accesses, touched
 from kdsl.analysis.affine import Split, distribute, splits
-from kdsl.analysis.ranges import never_negative_if
+from kdsl.analysis.ranges import interval, never_negative_if
 from kdsl.analysis.validity import slacks
 from kdsl.ir.expr import Expr, symbol, wrap
 from kdsl.ir.kernel import Axis, Kernel, walk
@@ -37,7 +39,7 @@ def disjoint(kernel: Kernel, loop: str | None = None) -> Answer:
     doubt: Answer | None = None
     for place, first in enumerate(found):
         for second in found[place:]:
-            if first.buffer != second.buffer or not (first.writes or second.writes) or _commute(first, second):
+            if first.buffer != second.buffer or not (first.writes or second.writes) or commute([first, second]):
                 continue
             answer = _pair(kernel, first, second, loop)
             if answer.verdict == "no":
@@ -47,19 +49,33 @@ def disjoint(kernel: Kernel, loop: str | None = None) -> Answer:
     return Answer("yes", "each element that is written belongs to one program") if doubt is None else doubt
 
 
-def _commute(first: Access, second: Access) -> bool:
-    ops = first.op, second.op
+def commute(found: Iterable[Access]) -> bool:
+    """Whether the accesses may change places, rounding aside: atomics of one kind whose results nobody takes."""
+    ops = [access.op for access in found]
     kinds = {op.attributes.get("combine") for op in ops}
     return all(op.name == "atomic" and not op.results for op in ops) and len(kinds) == 1 and kinds != {"exchange"}
+
+
+def together(kernel: Kernel, first: Access, second: Access) -> frozenset[str]:
+    """The program axes on which two programs may differ though they meet in an element, one by each access.
+
+    None is left where the accesses are proven to be disjoint, for all sizes that the kernel takes.
+    """
+    if first.index is None or second.index is None:
+        return frozenset(axis.name for axis in kernel.program_axes if axis.extent.constant not in (0, 1))
+    return _Proof(kernel, first, second, None).untold()
 
 
 def _pair(kernel: Kernel, first: Access, second: Access, loop: str | None) -> Answer:
     where = f"{first.op.name} and {second.op.name} of {first.buffer}"
     if first.index is None or second.index is None:
         return Answer("unknown", f"{where}: places are computed", second.op)
-    if _Proof(kernel, first, second, loop).holds():
+    if not _Proof(kernel, first, second, loop).untold():
         return Answer("yes", where)
     return _count(kernel, first, second, loop, where)
+
+
+Twice: TypeAlias = tuple[Kernel, Mapping[str, Expr], list[Expr]]
 
 
 class _Proof:
@@ -73,9 +89,8 @@ class _Proof:
         self.equal: set[str] = set()
         if loop is not None:  # the same program, and the same iteration of the loops around
             self.equal = set(_shared(kernel, first, second, loop))
-        whiles = [op for op in walk(kernel.body) if op.name == "while"]
-        inner = [op for each in whiles for region in each.regions for op in walk(region)]
-        self.repeated = {op.attributes["integer"] for op in inner if op.name == "let"}
+        self.parts: dict[str, tuple[str, str]] = {}  # what stands for the axes that are split
+        self.renamed = _named_again(kernel)
         assert first.index is not None and second.index is not None
         self.first = [distribute(form) for form in first.index]
         self.second = [distribute(form) for form in second.index]
@@ -94,57 +109,61 @@ class _Proof:
         for axis in self.kernel.axes:
             axes += parts if axis.name == name else [replace(axis, extent=split.apply(axis.extent))]
         self.kernel = replace(self.kernel, axes=tuple(axes))
-        if name in self.over:
-            self.over = [other for other in self.over if other != name] + [part.name for part in parts]
+        self.parts[name] = (split.quotient.name, split.remainder.name)
         if name in self.equal:
             self.equal |= {part.name for part in parts}
 
-    def holds(self) -> bool:
-        if self.apart():
-            return True
-        self.equal |= {name for name in self.over if self.kernel.axis(name).extent.constant in (0, 1)}
-        told = True
-        while told and not set(self.over) <= self.equal:
-            told = False
+    def untold(self) -> frozenset[str]:
+        """The axes on which the lanes may differ; none if they never touch one element."""
+        wanted = {part for name in self.over for part in self.parts.get(name, (name,))}
+        self.equal |= {name for name in wanted if self.kernel.axis(name).extent.constant in (0, 1)}
+        while not wanted <= self.equal:
             # Lanes and inner loops, too: what is told of them cancels when it comes to others.
-            for axis in self.kernel.axes:
-                name = axis.name
-                if name not in self.equal and any(map(self.tells, self.first, self.second, [name] * len(self.first))):
-                    self.equal.add(name)
-                    told = True
-        return set(self.over) <= self.equal
+            differing, twice = [axis.name for axis in self.kernel.axes if axis.name not in self.equal], self.twice()
+            told = next((name for name in differing if self.tells(name, twice)), None)
+            if told is None:
+                break
+            self.equal.add(told)
+        left = [name for name in self.over if not self.equal.issuperset(self.parts.get(name, (name,)))]
+        return frozenset() if not left or self.apart() else frozenset(left)
 
     def apart(self) -> bool:
         """Whether the two never touch one element at all: in some dimension, one stays before the other."""
         both, primed, facts = self.twice()
-        differences = [a - b.substitute(primed) for a, b in zip(self.first, self.second, strict=True)]
-        return any(
-            never_negative_if(both, sign * difference - 1, facts) for difference in differences for sign in (1, -1)
-        )
+        for first, second in zip(self.first, self.second, strict=True):
+            difference = first - second.substitute(primed)
+            ends = interval(both, difference)
+            if ends is None:
+                if any(never_negative_if(both, sign * difference - 1, facts) for sign in (1, -1)):
+                    return True
+            elif not ends[0] <= 0 <= ends[1]:  # as facts seldom narrow it, this decides for bound kernels
+                return True
+        return False
 
-    def tells(self, first: Expr, second: Expr, name: str) -> bool:
-        """Whether two lanes with equal forms have the same place on the axis."""
-        factor = first.coefficient(name)
-        if factor is None or factor == wrap(0) or factor != second.coefficient(name):
-            return False
-        both, primed, facts = self.twice()
-        if form_axes(self.kernel, [factor]) or factor.symbols & primed.keys():
-            return False
-        rest = first.substitute({name: 0}) - second.substitute({name: 0}).substitute(primed)
-        return any(
-            never_negative_if(both, sign * factor - 1 - rest, facts)
-            and never_negative_if(both, sign * factor - 1 + rest, facts)
-            for sign in (1, -1)
-        )
+    def tells(self, name: str, twice: Twice) -> bool:
+        """Whether two lanes of one element have the same place on the axis, as some dimension's forms show."""
+        both, primed, facts = twice
+        for first, second in zip(self.first, self.second, strict=True):
+            factor = first.coefficient(name)
+            if factor is None or factor == wrap(0) or factor != second.coefficient(name):
+                continue
+            if form_axes(self.kernel, [factor]) or factor.symbols & primed.keys():
+                continue
+            rest = first.substitute({name: 0}) - second.substitute({name: 0}).substitute(primed)
+            for step in (factor, -factor):
+                if (step.constant is None or step.constant > 0) and all(
+                    never_negative_if(both, step - 1 - far, facts) for far in (rest, -rest)
+                ):
+                    return True
+        return False
 
-    def twice(self) -> tuple[Kernel, Mapping[str, Expr], list[Expr]]:
+    def twice(self) -> Twice:
         """The kernel with a primed copy of each axis that may differ, the names of those, and what both lanes keep."""
         differing = [axis.name for axis in self.kernel.axes if axis.name not in self.equal]
-        # What a `let` names is the same in one place on its axes, but in a while each time another.
         differing += [
             integer.name
             for integer in self.kernel.integers
-            if integer.name in self.repeated or not set(integer.axes) <= self.equal
+            if integer.name in self.renamed or not set(integer.axes) <= self.equal
         ]
         primed = {name: symbol(f"{name}'") for name in differing}
         axes: list[Axis] = []
@@ -154,6 +173,18 @@ class _Proof:
                 axes.append(Axis(f"{axis.name}'", axis.kind, axis.extent.substitute(primed)))
         facts = [*self.facts[0], *(fact.substitute(primed) for fact in self.facts[1])]
         return replace(self.kernel, axes=tuple(axes)), primed, facts
+
+
+def _named_again(kernel: Kernel) -> set[str]:
+    """The integers that may be others each time, in one place on their axes: named in a while, or in a loop whose axis
+    they do not vary over (they may depend on what it carries)."""
+    found = set()
+    axes = {integer.name: integer.axes for integer in kernel.integers}
+    for loop in walk(kernel.body) if axes else ():
+        if loop.name in ("for", "while"):
+            names = {op.attributes["integer"] for region in loop.regions for op in walk(region) if op.name == "let"}
+            found |= {name for name in names if loop.attributes.get("axis") not in axes[name]}
+    return found
 
 
 def _shared(kernel: Kernel, first: Access, second: Access, loop: str | None) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ def interval(kernel: Kernel, form: Expr) -> Interval | None:
 
 def _atom_interval(kernel: Kernel, atom: Atom) -> Interval | None:
     if isinstance(atom, Symbol):
-        extents = {axis.name: axis.extent for axis in kernel.axes}
-        points = interval(kernel, extents[atom.name]) if atom.name in extents else None
+        extent = next((axis.extent for axis in kernel.axes if axis.name == atom.name), None)
+        points = None if extent is None else interval(kernel, extent)
         return None if points is None else (0, max(0, points[1] - 1))
     arguments = [interval(kernel, argument) for argument in atom.arguments]
     known = [ends for ends in arguments if ends is not None]
@@ -58,11 +58,18 @@ def _atom_interval(kernel: Kernel, atom: Atom) -> Interval | None:
     return int(function(*(low for low, _ in known))), int(function(*(high for _, high in known)))
 
 
+def _is_exact(kernel: Kernel, form: Expr) -> bool:
+    """Whether the interval of the form has values of the form for ends."""
+    return form.affine is not None and all(
+        axis.extent.constant is not None for axis in kernel.axes if axis.name in form.symbols
+    )
+
+
 def never_negative(kernel: Kernel, form: Expr) -> bool:
     """Whether the form is provably at least zero for every point of every axis, and all sizes that the kernel takes."""
     ends = interval(kernel, form)
-    if ends is not None and ends[0] >= 0:
-        return True
+    if ends is not None and (ends[0] >= 0 or _is_exact(kernel, form)):
+        return ends[0] >= 0
     for monomial, coefficient in form.terms:
         if len(monomial) == 1 and isinstance(monomial[0], Function) and monomial[0].name in ("min", "max"):
             rest = form - Expr(((monomial, coefficient),))

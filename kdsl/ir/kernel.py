@@ -330,8 +330,21 @@ def bind(kernel: Kernel, sizes: Mapping[str, int], tiles: Mapping[str, int] | No
             shown = ", ".join(f"{name} = {value}" for name, value in values.items())
             raise fail("K0502", constraint.location, constraint=constraint, sizes=shown)
     environment = {**values, **tile_sizes}
-    bound = map_expressions(kernel, lambda expr: expr.substitute(environment))
-    return replace(bound, sizes=(), tiles=(), constraints=())
+    gone = False
+
+    def substitute(expr: Expr) -> Expr:
+        nonlocal gone
+        result = expr.substitute(environment)
+        gone = gone or result.symbols != expr.symbols - environment.keys()
+        return result
+
+    bound = replace(map_expressions(kernel, substitute), sizes=(), tiles=(), constraints=())
+    if not gone:
+        return bound
+    from kdsl.ir.rewrite import with_fewer_axes  # it knows the ops, which are made of what this file declares
+
+    # N*m + n does not vary over m where N is 0.
+    return with_fewer_axes(bound)
 
 
 def whole(name: str, extent: IntLike) -> Axis:

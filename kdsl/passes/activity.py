@@ -14,7 +14,7 @@ from kdsl.ir.dtypes import BOOL
 from kdsl.ir.expr import Atom, Expr, Symbol, function, symbol
 from kdsl.ir.kernel import Bound, Kernel, Op, Region, Value
 from kdsl.ir.ops import OPS
-from kdsl.passes.rewrite import Rewriter
+from kdsl.ir.rewrite import Rewriter
 
 Refuse = Callable[[Location | None, str], KdslError]
 

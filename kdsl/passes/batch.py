@@ -44,9 +44,9 @@ from kdsl.diagnostics import KdslError, Location, fail
 from kdsl.ir.expr import Expr, cdiv, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Value, map_expressions, walk
 from kdsl.ir.ops import OPS
+from kdsl.ir.rewrite import Retyper, Rewriter
 from kdsl.ir.type_rules import OpTypeError
 from kdsl.passes.activity import with_activity
-from kdsl.passes.rewrite import Retyper, Rewriter
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from typing import Any
 
 from kdsl.ir.kernel import Kernel, Op, Region, Value
 from kdsl.ir.ops import OPS
-from kdsl.passes.rewrite import Rewriter
+from kdsl.ir.rewrite import Rewriter
 
 
 def cse(kernel: Kernel) -> Kernel:

@@ -49,9 +49,9 @@ from kdsl.analysis.validity import Padding, simplify
 from kdsl.ir.dtypes import BOOL, DType, holds_number
 from kdsl.ir.kernel import Bound, Kernel, Op, Value, walk
 from kdsl.ir.ops import is_pointwise
+from kdsl.ir.rewrite import map_ops, retype
 from kdsl.ir.type_rules import axis_bounds, form_axes
 from kdsl.passes.masking import NEUTRAL, Masker, as_attribute, edge, neutral
-from kdsl.passes.rewrite import map_ops, retype
 
 
 def explicit_edges(kernel: Kernel) -> Kernel:

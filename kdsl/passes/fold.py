@@ -34,7 +34,7 @@ from kdsl.analysis.constants import evaluate, number, same_bits
 from kdsl.ir.dtypes import BF16, BOOL, F16
 from kdsl.ir.kernel import Kernel, Op, Value
 from kdsl.ir.meaning import Array
-from kdsl.passes.rewrite import Rewriter
+from kdsl.ir.rewrite import Rewriter
 
 
 def fold(kernel: Kernel) -> Kernel:

@@ -20,8 +20,8 @@ from kdsl.ir.expr import symbol
 from kdsl.ir.kernel import Bound, Kernel, Op, Region, Value
 from kdsl.ir.meaning import identity
 from kdsl.ir.ops import OPS
+from kdsl.ir.rewrite import Rewriter
 from kdsl.ir.type_rules import axis_bounds
-from kdsl.passes.rewrite import Rewriter
 
 # Ops for which a lane that holds the right number takes no part, wherever it stands.
 NEUTRAL = frozenset({"reduce", "scan", "dot"})

@@ -43,7 +43,7 @@ def pad_extents(kernel: Kernel) -> Kernel:
             for name in _named(op):
                 if name in padded:
                     extent = kernel.axis(name).extent
-                    raise fail("K0303", op.location, target="the target", axis=name, extent=extent)
+                    raise fail("K0303", op.location, target="the target", op=op.name, axis=name, extent=extent)
     return replace(kernel, axes=tuple(_pad(axis) if axis.name in padded else axis for axis in kernel.axes))
 
 

@@ -84,9 +84,15 @@ def test_a_store_in_a_branch_may_not_happen() -> None:
     assert covers(kernel("6", body, "2"), "y").verdict == "no"
 
 
-def test_computed_places_are_unknown() -> None:
+def test_computed_places_count_where_their_form_is_known() -> None:
     body = "%i: i32[five] = index {form = five} store_at %zero, %i {buffer = y}"
-    assert covers(kernel("5", body, "1"), "y").verdict == "unknown"
+    assert covers(kernel("5", body, "1"), "y").verdict == "yes"
+    assert covers(kernel("6", body, "1"), "y").verdict == "no"
+    masked = "%i: i32[five] = index {form = five} %c: bool[five] = eq %i, %i "
+    masked += "store_at %zero, %i, %c {buffer = y, masked = true}"
+    assert covers(kernel("5", masked, "1"), "y").verdict == "unknown"
+    square = "%i: i32[five] = index {form = five} %j: i32[five] = xor %i, %i store_at %zero, %j {buffer = y}"
+    assert covers(kernel("5", square, "1"), "y").verdict == "unknown"
 
 
 @settings(max_examples=100, deadline=None)

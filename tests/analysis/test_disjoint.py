@@ -9,6 +9,7 @@ from kdsl.analysis.covers import covers
 from kdsl.analysis.disjoint import disjoint
 from kdsl.ir.kernel import Kernel, bind
 from kdsl.ir.text import parse_kernel
+from kdsl.ir.verify import verify
 from tests.analysis.small_kernels import Case, accesses, cases, lanes
 
 KERNEL = """
@@ -166,3 +167,26 @@ def test_an_integer_of_each_program_is_another_in_each(place: str, verdict: str)
     assert disjoint(unbound).verdict == verdict
     assert disjoint(bind(unbound, {"P": 3, "N": 20})).verdict == verdict
     assert covers(unbound, "x").verdict == "unknown"
+
+
+COUNTED = """
+kernel counted(x: inout f32[40]) {
+  program p < 3
+  loop k < 5
+  axis i < 4
+  integer turn
+  %one: i32 = constant {value = 1}
+  %zero: i32 = constant {value = 0}
+  %value: f32 = constant {value = 1.0}
+  %last: i32 = for k (%n: i32 = %zero) {
+    let %n {integer = turn}
+    store x[turn + 4*p + i] = %value
+    %next: i32 = add %n, %one
+    yield %next
+  }
+}
+"""
+
+
+def test_an_integer_that_a_loop_counts_is_another_in_each_iteration() -> None:
+    assert disjoint(verify(parse_kernel(COUNTED))).verdict == "unknown"

@@ -15,8 +15,8 @@ from kdsl.interpreter.accuracy import ACCURACY
 from kdsl.interpreter.stepped import Program, points, take_arguments, worst
 from kdsl.ir.kernel import Kernel, Op, bind
 from kdsl.ir.meaning import Array
+from kdsl.ir.rewrite import map_ops
 from kdsl.passes import run_passes
-from kdsl.passes.rewrite import map_ops
 from kdsl.runtime.target import AccuracyTable, Report, Source, Toolchain
 
 Run = Callable[[Kernel, Mapping[str, Any]], dict[str, Array]]

@@ -10,9 +10,9 @@ from kdsl.equivalence import properties
 from kdsl.equivalence.inputs import draw_inputs
 from kdsl.equivalence.properties import Violation, check_properties, check_text
 from kdsl.ir.kernel import Kernel, Op, bind
+from kdsl.ir.rewrite import map_ops
 from kdsl.ir.text import print_kernel
 from kdsl.passes import PASSES
-from kdsl.passes.rewrite import map_ops
 from kdsl.runtime.examples import Binding, bound_examples
 from tests.equivalence.examples import SMALL, extremes, half_written
 

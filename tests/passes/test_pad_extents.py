@@ -97,7 +97,39 @@ def test_a_reshape_of_a_padded_axis_is_refused() -> None:
         run_passes(parse_kernel(text), ["pad_extents"])
     assert refusal.value.code == "K0303"
     assert str(refusal.value.location) == "split.py:7:9"
-    assert "i of 6 lanes" in refusal.value.message
+    assert "`reshape` moves lanes along i of 6 lanes" in refusal.value.message
+
+
+SORTED = """
+kernel order(x: in f32[M, N], y: inout f32[M, N], z: inout f32[M, N]) {
+  size M
+  size N
+  program m_block < cdiv(M, 3)
+  axis m < 3 where 3*m_block + m < M
+  axis n < N
+  %x: f32[m_block, m, n] = load x[3*m_block + m, n]
+  %y: f32[m_block, m, n] = sort %x {axis = n}
+  store y[3*m_block + m, n] = %y
+  FLIP
+}
+"""
+
+
+@pytest.mark.parametrize("n", [1, 5, 8])
+def test_rows_of_padded_lanes_are_sorted(n: int) -> None:
+    before = bind(parse_kernel(SORTED.replace("FLIP", "")), {"M": 4, "N": n})
+    x = np.random.default_rng(n).permutation(4 * n).astype(np.float32).reshape(4, n)
+    empty = np.zeros((4, n), np.float32)
+    for names in (["pad_extents"], ["pad_extents", "explicit_edges"]):
+        after = run_passes(before, names)
+        assert_same_results(before, after, {"x": x, "y": empty, "z": empty})
+
+
+def test_what_is_refused_is_named_and_not_what_is_around_it() -> None:
+    text = SORTED.replace("FLIP", "%z: f32[m_block, m, n] = flip %y {axis = n} store z[3*m_block + m, n] = %z")
+    with pytest.raises(KdslError) as refusal:
+        run_passes(parse_kernel(text), ["pad_extents"])
+    assert "`flip` moves lanes along n of N lanes" in refusal.value.message
 
 
 def test_a_reshape_of_other_axes_is_kept() -> None:

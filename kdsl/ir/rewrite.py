@@ -1,4 +1,4 @@
-"""What passes share: a walk that puts other ops in an op's place, and types inferred anew."""
+"""Kernels made from kernels: a walk that puts other ops in an op's place, and types inferred anew."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from kdsl.ir.dtypes import DType
 from kdsl.ir.kernel import Kernel, Op, Region, Value, walk
 from kdsl.ir.ops import OPS
+from kdsl.ir.type_rules import form_axes
 
 
 class Rewriter:
@@ -79,8 +80,26 @@ def map_ops(kernel: Kernel, change: Callable[[Op], Op]) -> Kernel:
     return replace(kernel, body=region(kernel.body))
 
 
+def with_fewer_axes(kernel: Kernel) -> Kernel:
+    """The kernel typed anew after forms stopped mentioning some axes: N*m + n for N = 0.
+
+    Stores without a lane are left out: nothing happens, and their index need not name all axes of their value any more.
+    """
+    empty = {axis.name for axis in kernel.axes if axis.extent.constant == 0}
+
+    def happens(op: Op) -> bool:
+        named = [*form_axes(kernel, op.attributes["index"]), *(name for value in op.operands for name in value.axes)]
+        return empty.isdisjoint(kernel.with_validity(named))
+
+    def region(old: Region) -> Region:
+        kept = [op for op in old.ops if op.name != "store" or happens(op)]
+        return replace(old, ops=tuple(replace(op, regions=tuple(map(region, op.regions))) for op in kept))
+
+    return retype(replace(kernel, body=region(kernel.body)))
+
+
 def retype(kernel: Kernel) -> Kernel:
-    """The kernel with the axes of every value inferred anew, for passes that change what values vary over."""
+    """The kernel with the axes of every value inferred anew, for what changes the axes that forms mention."""
     return Retyper(kernel).run()
 
 
