@@ -136,7 +136,8 @@ class Field:
         if is_special(x).any() or is_special(y).any():
             products = self.multiply(x[..., :, :, np.newaxis], y[..., np.newaxis, :, :])
             return fold(self.add, np.moveaxis(products, -2, -1), ZERO)
-        known = has_q(x).all(axis=-1)[..., :, np.newaxis] & has_q(y).all(axis=-2)[..., np.newaxis, :]
+        rows, columns = np.all(has_q(x), axis=-1, keepdims=True), np.all(has_q(y), axis=-2, keepdims=True)
+        known = np.asarray(rows & columns)
         return pack(_matmul(mod_p(x), mod_p(y), P), _matmul(mod_q(x) % _Q, mod_q(y) % _Q, Q), known)
 
     # -- functions -------------------------------------------------------------------------------------------------

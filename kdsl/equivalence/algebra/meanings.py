@@ -92,7 +92,7 @@ def _test(specials: Sequence[Any], holds: bool) -> Pointwise:
     def test(field: Field, op: Op, x: Array) -> Array:
         found = np.isin(x, np.array(specials, np.uint64)) == holds
         undefined = x == UNDEFINED
-        return np.where(undefined, field.coin(undefined) == 1, found)
+        return np.asarray(np.where(undefined, field.coin(undefined) == 1, found))
 
     return test
 
