@@ -30,6 +30,6 @@ element, so it needs more than one.
 """
 
 from kdsl.equivalence.algebra.equal import Answer, compare_in_field, equal_in_field
-from kdsl.equivalence.algebra.passes import check_passes
+from kdsl.equivalence.algebra.passes import check_passes, small_case
 
-__all__ = ["Answer", "check_passes", "compare_in_field", "equal_in_field"]
+__all__ = ["Answer", "check_passes", "compare_in_field", "equal_in_field", "small_case"]

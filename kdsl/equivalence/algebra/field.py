@@ -176,7 +176,8 @@ class Field:
         undefined = np.logical_or.reduce(np.broadcast_arrays(*(x == UNDEFINED for x in operands)))
         result = np.where(undefined, UNDEFINED, result)
         if given.any():
-            result[given] = self.name(np.asarray(concrete(*(number[given] for _, number in named))))
+            # Not named: what is named must not depend on what ran before.
+            result[given] = encode(np.asarray(concrete(*(number[given] for _, number in named))))
         return result
 
     def rounded(self, name: str, concrete: Callable[[Array], Array], x: Array) -> Array:

@@ -264,7 +264,7 @@ def _atomic(field: Field, frame: Frame, op: Op, operands: list[Array]) -> list[A
         "minimum": partial(field.extreme, _SMALLER, numbers_win=True),
         "exchange": lambda old, new: new,
     }
-    return meaning_access._one_by_one(frame, op, operands, 1, changes[op.attributes["combine"]])
+    return meaning_access.one_by_one(frame, op, operands, 1, changes[op.attributes["combine"]])
 
 
 ALONG: dict[str, Along] = {

@@ -13,8 +13,9 @@ from kdsl.equivalence.algebra.meanings import ALONG, MOVES, POINTWISE
 from kdsl.equivalence.algebra.translate import touches_words
 from kdsl.equivalence.algebra.words import UNDEFINED, Word
 from kdsl.interpreter.batched import programs_in_a_box
+from kdsl.interpreter.grid import boxes, grid
 from kdsl.interpreter.memory import take_arguments, worst
-from kdsl.interpreter.program import Program, boxes, grid
+from kdsl.interpreter.program import Program
 from kdsl.ir.dtypes import DType
 from kdsl.ir.kernel import Kernel, Op
 from kdsl.ir.meaning import Array
