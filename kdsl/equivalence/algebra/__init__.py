@@ -15,7 +15,8 @@ draws. The laws, and the numbers that obey them:
     constants   what the op table says, where all operands are numbers of the kernel's text, as passes fold them
 
 Integers, indices, masks and memory are ordinary. A comparison of numbers that are undefined is decided by a coin, and
-an output element that changes with the coins is undecided, never equal.
+an output element that changes with the coins is undecided, never equal. One that hangs on poison is different, unless
+it did so before.
 
 What it cannot see: laws that real numbers have and these do not (log of a product, exp2(x * log2(e)) = exp(x),
 x <= x + 1) make equal kernels different here; the sign of zero, and rounding in single ops, are not there at all. A law

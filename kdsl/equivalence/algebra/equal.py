@@ -13,15 +13,13 @@ from kdsl.diagnostics import KdslError
 from kdsl.equivalence.algebra.field import Field
 from kdsl.equivalence.algebra.program import Unclear, run
 from kdsl.equivalence.algebra.translate import translate
-from kdsl.equivalence.algebra.words import UNDEFINED, P, Word, has_q, is_special, mod_p, mod_q
+from kdsl.equivalence.algebra.words import UNDEFINED, P, Word, has_q, is_special, mod_p, mod_q, word
 from kdsl.ir.dtypes import DType
 from kdsl.ir.kernel import Buffer, Kernel, Scalar, walk
 from kdsl.ir.meaning import Array
 
 Verdict = Literal["equal", "different", "undecided"]
 _TOSSES = 4  # evaluations, in pairs of opposite coins, that agree on what hangs on nothing undefined
-
-Settled = dict[str, tuple[Array, Array]]  # of each output: its elements, and which hang on nothing undefined
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def compare_in_field(
                 if isinstance(reference, str):
                     finding.answer = Answer("undecided", f"the kernel before {reference}")
                 elif finding.answer is None:
-                    finding.add(reference, _settled(translated[name], given, field, 1), field)
+                    finding.add(reference, _settled(translated[name], given, field, 1))
     return {name: finding.conclusion() for name, finding in found.items()}
 
 
@@ -106,9 +104,10 @@ def _argument(parameter: Buffer | Scalar, given: Mapping[str, Any], field: Field
     return array if isinstance(parameter, Buffer) else array.item()
 
 
-def _settled(kernel: Kernel, arguments: Mapping[str, Any], field: Field, side: int) -> Settled | str:
+def _settled(kernel: Kernel, arguments: Mapping[str, Any], field: Field, side: int) -> _Result | str:
     """What a kernel gives, or why it does not run."""
     results: list[dict[str, Array]] = []
+    field.notes = {}
     try:
         for toss in range(_TOSSES):
             field.toss(_TOSSES * side + toss)
@@ -119,14 +118,14 @@ def _settled(kernel: Kernel, arguments: Mapping[str, Any], field: Field, side: i
         return str(unclear)
     except KdslError as error:
         return f"does not run: {error.message}"
-    settled = {}
+    sure = {}
     for buffer in kernel.written:
         first, *others = (result[buffer.name] for result in results)
-        sure = first != UNDEFINED if isinstance(buffer.dtype, Word) else np.ones(first.shape, bool)
+        there = first != UNDEFINED if isinstance(buffer.dtype, Word) else np.ones(first.shape, bool)
         for other in others:
-            sure = sure & _same(buffer.dtype, first, other)
-        settled[buffer.name] = first, sure
-    return settled
+            there = there & _same(buffer.dtype, first, other)
+        sure[buffer.name] = there
+    return _Result(results[0], sure, tuple(field.notes))
 
 
 def _same(dtype: DType, x: Array, y: Array) -> Array:
@@ -136,6 +135,16 @@ def _same(dtype: DType, x: Array, y: Array) -> Array:
     return np.asarray((mod_p(x) == mod_p(y)) & (unknown | (mod_q(x) == mod_q(y))))
 
 
+@dataclass(frozen=True)
+class _Result:
+    """What a kernel leaves in each output, which elements of that hang on nothing undefined, and the ops that made what
+    is; where none did, it was poison."""
+
+    values: Mapping[str, Array]
+    sure: Mapping[str, Array]
+    causes: tuple[str, ...]
+
+
 class _Finding:
     """What is known of one kernel after some draws."""
 
@@ -143,25 +152,27 @@ class _Finding:
         self.before, self.after = before, after
         self.draws = 0
         self.decided: dict[str, Array] = {}
-        self.notes: dict[str, None] = {}
+        self.causes: dict[str, None] = {}
         self.answer: Answer | None = None
 
-    def add(self, reference: Settled, other: Settled | str, field: Field) -> None:
+    def add(self, reference: _Result, other: _Result | str) -> None:
         self.draws += 1
-        self.notes |= field.notes
         if isinstance(other, str):
             self.answer = Answer("undecided", f"the kernel after {other}", self.draws)
             return
+        self.causes |= dict.fromkeys((*reference.causes, *other.causes))
         for buffer in self.before.written:
-            dtype = buffer.dtype if not buffer.dtype.is_float else Word(buffer.dtype.name, "float", 64)
-            (x, sure), (y, also_sure) = reference[buffer.name], other[buffer.name]
-            both = sure & also_sure
-            self.decided[buffer.name] = both | self.decided.get(buffer.name, np.zeros_like(both))
-            wrong = np.argwhere(both & ~_same(dtype, x, y))
+            dtype, name = word(buffer.dtype), buffer.name
+            x, y, sure = reference.values[name], other.values[name], reference.sure[name]
+            both = sure & other.sure[name]
+            self.decided[name] = both | self.decided.get(name, np.zeros_like(both))
+            # What hangs on poison after the rewrite and did not before is as wrong as another number.
+            wrong = np.argwhere((both & ~_same(dtype, x, y)) if other.causes else sure & ~(both & _same(dtype, x, y)))
             if len(wrong):
                 place = tuple(map(int, wrong[0]))
-                values = f"{_shown(dtype, x[place])} before and {_shown(dtype, y[place])} after"
-                reason = f"{buffer.name}[{', '.join(map(str, place))}] is {values}{self.other_ops()}"
+                after = _shown(dtype, y[place]) if both[place] else "hangs on poison"
+                values = f"is {_shown(dtype, x[place])} before and {after} after"
+                reason = f"{name}[{', '.join(map(str, place))}] {values}{self.other_ops()}"
                 self.answer = Answer("different", reason, self.draws, both.size)
                 return
 
@@ -183,7 +194,7 @@ class _Finding:
         if not elements:
             return Answer("undecided", "no output has an element", self.draws)
         if undecided:
-            causes = ", ".join(self.notes) or "a number that means nothing"
+            causes = ", ".join(self.causes) or "poison"
             reason = f"{undecided} of {elements} elements hang on what is undefined in the field: {causes}"
             return Answer("undecided", reason, self.draws, elements, undecided)
         return Answer("equal", "", self.draws, elements)

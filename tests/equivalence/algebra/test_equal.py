@@ -122,6 +122,11 @@ DIFFERENT = {
     ),
     "another rounding": ("a: bf16[n] = cast %x; out = cast %a", "a: f16[n] = cast %x; out = cast %a"),
     "an order": ("out = scan %x {axis = n, combine = add}", "out = scan %x {axis = n, combine = add, reverse = true}"),
+    "poison where there was a number": ("out = load x[n]", "out = load x[n] where n < 39"),
+    "a choice by poison": (
+        "a: bool[n] = lt %x, %y; out = select %a, %x, %y",
+        "w = load x[n] where n < 20; a: bool[n] = lt %w, %y; out = select %a, %x, %y",
+    ),
     "an integer": ("count: i32[n] = add %i, %i", "count: i32[n] = mul %i, %i"),
 }
 
@@ -163,6 +168,8 @@ def test_answers_say_where_and_why() -> None:
     different = compare("a = exp %x; out = mul %a, %y", "a = exp2 %x; out = mul %a, %y")
     assert different.reason.startswith("out[0] is ")
     assert different.reason.endswith("(only before: 1 exp; only after: 1 exp2)")
+    poisoned = compare("out = add %x, %y", "w = load x[n] where n < 39; out = add %w, %y")
+    assert poisoned.reason.startswith("out[39] is ") and "before and hangs on poison after" in poisoned.reason
     undecided = compare("a = exp %x; out = exp %a", "a = exp %x; out = exp %a")
     assert undecided.reason == "40 of 80 elements hang on what is undefined in the field: exp"
     assert compare("out = add %x, %y", "out = add %x, %y", size=0).reason == "no output has an element"
