@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from kdsl.equivalence.algebra import Answer, check_passes
 from kdsl.ir.kernel import Kernel, Op
+from kdsl.ir.rewrite import map_ops
 from kdsl.ir.text import parse_kernel
 from kdsl.passes import PASSES, calls, pipeline, run_passes
-from kdsl.passes.rewrite import map_ops
 from tests.frontends.python.test_samples import KERNELS as SAMPLES
 from tests.frontends.python.test_samples import argument, bound_example
 from tests.ir.strategies import Case, kernels
