@@ -4,6 +4,7 @@ tile sizes       no choice changes the result beyond rounding
 program order    the programs of a grid may run in any order: the same bits
 poison           what lies beyond the edges, and in outputs before they are written, is never used: the same bits
 passes           a pass preserves the result: the same bits; one that adds lanes to a sum, within rounding
+algebra          each pass, whatever order of sums it leaves, preserves the meaning over a finite field
 IR text          printing and parsing gives an equal kernel
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from kdsl.diagnostics import KdslError
+from kdsl.equivalence.algebra import check_passes, small_case
 from kdsl.equivalence.bounds import Bounded, hard_bounds
 from kdsl.equivalence.compare import Comparison, compare, identical, merge
 from kdsl.equivalence.poisons import POISONS
@@ -44,6 +46,21 @@ def check_text(kernel: Kernel) -> None:
     """Raises Violation if the kernel's text does not parse to the kernel."""
     if parse_kernel(print_kernel(kernel)) != kernel:
         raise Violation("the IR text does not parse back to the kernel", kernel.name)
+
+
+def check_algebra(example: Binding, seed: int) -> tuple[str, ...]:
+    """The passes that preserve the meaning of the example's kernel over a finite field, at small sizes.
+
+    Those that refuse the kernel, or that the field does not decide, are left out. Raises Violation for one that changes
+    the meaning.
+    """
+    case = small_case(example.kernel, example.sizes)
+    answers = check_passes(example.kernel, *case, draws=1, seed=seed) if case is not None else {}
+    for name, answer in answers.items():
+        if answer.verdict == "different":
+            raise Violation(f"the pass {name} changes the meaning over a finite field", answer.reason)
+    decided = (name.split("(")[0] for name, answer in answers.items() if answer.verdict == "equal")
+    return tuple(dict.fromkeys(name for name in decided if "," not in name))
 
 
 def check_properties(example: Binding, arguments: Mapping[str, Any], seed: int) -> Comparison:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from kdsl.diagnostics import KdslError, fail
+from kdsl.equivalence.algebra.words import P
 from kdsl.equivalence.bounds import hard_bounds
 from kdsl.equivalence.compare import UNDECIDED_ALLOWED, Comparison, OutputError, compare, identical, merge
 from kdsl.equivalence.inputs import KINDS, draw_inputs
 from kdsl.equivalence.poisons import POISONS
-from kdsl.equivalence.properties import EXACT_PASSES, Violation, check_properties, check_text
+from kdsl.equivalence.properties import EXACT_PASSES, Violation, check_algebra, check_properties, check_text
 from kdsl.equivalence.trials import draw_trials
 from kdsl.equivalence.verdict import Outcome, Verdict
 from kdsl.interpreter import checked, run
@@ -153,6 +154,8 @@ def _judge_oracle(session: _Session, target: str, findings: _Findings) -> None:
         for warning in checked.run(bound, arguments).warnings:
             findings.warnings.setdefault(str(warning.location), f"warning: {findings.at}{warning.message}")
         findings.comparisons.append(check_properties(trial, arguments, session.seed + place))
+    findings.at = ""
+    preserving = check_algebra(trials[0], session.seed)
     findings.checks += [
         _tried(trials),
         "exact and generic inputs in turn",
@@ -163,6 +166,8 @@ def _judge_oracle(session: _Session, target: str, findings: _Findings) -> None:
         "same within rounding for other tile sizes",
         "IR text parses back",
     ]
+    if preserving:
+        findings.checks.append(f"same meaning over a finite field (p = {P}) after {', '.join(preserving)}")
 
 
 def _tried(trials: Sequence[Binding]) -> str:

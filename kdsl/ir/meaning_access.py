@@ -81,15 +81,15 @@ ATOMICS: dict[str, Callable[[Any, Any], Any]] = {
 def atomic(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     """One lane after the other, programs in order; gives what each element held before, if that is asked for."""
     change = ATOMICS[op.attributes["combine"]]
-    return _one_by_one(frame, op, operands, 1, change)
+    return one_by_one(frame, op, operands, 1, change)
 
 
 def atomic_cas(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     """Store the second operand where the element equals the first; gives what it held before."""
-    return _one_by_one(frame, op, operands, 2, lambda old, expected, value: np.where(old == expected, value, old))
+    return one_by_one(frame, op, operands, 2, lambda old, expected, value: np.where(old == expected, value, old))
 
 
-def _one_by_one(frame: Frame, op: Op, operands: list[Array], values: int, change: Callable[..., Any]) -> list[Array]:
+def one_by_one(frame: Frame, op: Op, operands: list[Array], values: int, change: Callable[..., Any]) -> list[Array]:
     # A uniform atomic still happens once for each program, so all axes of the grid take part.
     axes = frame.kernel.with_validity(
         {name for value in op.operands for name in value.axes} | {axis.name for axis in frame.kernel.program_axes}

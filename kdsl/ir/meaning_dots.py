@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from kdsl.ir.kernel import Op
 from kdsl.ir.meaning import Array, Frame
 
+Product = Callable[[Array, Array], Array]
+
 
 def dot(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    precision = op.attributes["precision"]
+    return contraction(frame, op, operands, lambda x, y: np.matmul(_reduced(x, precision), _reduced(y, precision)))
+
+
+def contraction(frame: Frame, op: Op, operands: list[Array], matmul: Product) -> list[Array]:
+    """A dot that multiplies stacks of matrices by `matmul`."""
     axis, kernel = op.attributes["axis"], frame.kernel
     outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
     left = [name for name in kernel.tile_axes(op.operands[0]) if name != axis]
     right = [name for name in kernel.tile_axes(op.operands[1]) if name != axis]
-    dtype, precision = op.result.dtype.numpy, op.attributes["precision"]
+    dtype = op.result.dtype.numpy
     # One layout for every product: BLAS sums in another order where a matrix is stored transposed.
     first = np.ascontiguousarray(_operand(frame, op, operands, 0, (*outer, *left, axis)), dtype)
     second = np.ascontiguousarray(_operand(frame, op, operands, 1, (*outer, axis, *right)), dtype)
-    first, second = _reduced(first, precision), _reduced(second, precision)
     rows, columns = first.shape[len(outer) : -1], second.shape[len(outer) + 1 :]
     batch = first.shape[: len(outer)], second.shape[: len(outer)]
-    product = np.matmul(
+    product = matmul(
         first.reshape(*batch[0], math.prod(rows), first.shape[-1]),
         second.reshape(*batch[1], second.shape[len(outer)], math.prod(columns)),
     )
@@ -48,6 +55,19 @@ def _reduced(array: Array, precision: str) -> Array:
 
 
 def dot_scaled(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    def scale(x: Array, exponent: Array) -> Array:
+        return x.astype(np.float64) * power_of_two(exponent)
+
+    return scaled_contraction(frame, op, operands, scale, lambda x, y: np.matmul(x, y).astype(np.float32))
+
+
+def power_of_two(exponent: Array) -> Array:
+    """The f64 scale that a u8 exponent stands for."""
+    return np.where(exponent == 255, np.nan, np.exp2(exponent.astype(np.float64) - 127))
+
+
+def scaled_contraction(frame: Frame, op: Op, operands: list[Array], multiply: Product, matmul: Product) -> list[Array]:
+    """A scaled dot that brings exponents to elements by `multiply`."""
     kernel, axis = frame.kernel, op.attributes["axis"]
     outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
     sides = []
@@ -58,18 +78,17 @@ def dot_scaled(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
         exponent = np.transpose(
             frame.align(operands[which + 1], scale.axes, grouped), [grouped.index(n) for n in (*outer, *kept, group)]
         )
-        exponent = np.repeat(exponent, frame.size(axis) // frame.size(group), axis=-1).astype(np.float64)
-        factor = np.where(exponent == 255, np.nan, np.exp2(exponent - 127))
+        exponent = np.repeat(exponent, frame.size(axis) // frame.size(group), axis=-1)
         array = frame.align(operands[which], value.axes, axes)
-        array = np.transpose(array, [axes.index(name) for name in (*outer, *kept, axis)]).astype(np.float64) * factor
-        sides.append((kept, array))
+        array = np.transpose(array, [axes.index(name) for name in (*outer, *kept, axis)])
+        sides.append((kept, multiply(array, exponent)))
     (left, first), (right, second) = sides
     rows, columns, count = first.shape[len(outer) : -1], second.shape[len(outer) : -1], first.shape[-1]
-    product = np.matmul(
+    product = matmul(
         first.reshape(*first.shape[: len(outer)], math.prod(rows), count),
         np.swapaxes(second.reshape(*second.shape[: len(outer)], math.prod(columns), count), -1, -2),
     )
-    product = product.reshape((*product.shape[: len(outer)], *rows, *columns)).astype(np.float32)
+    product = product.reshape((*product.shape[: len(outer)], *rows, *columns))
     placed = (*outer, *left, *right)
     return [np.transpose(product, [placed.index(name) for name in op.result.axes])]
 

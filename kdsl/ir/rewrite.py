@@ -104,7 +104,13 @@ def retype(kernel: Kernel) -> Kernel:
 
 
 class Retyper(Rewriter):
-    """Infers what every value varies over from the ops, the forms and the axes; what the kernel says is forgotten."""
+    """Infers what every value varies over from the ops, the forms and the axes; what the kernel says is forgotten.
+
+    Unless `declared` is kept: where axes have bounds, those that a carried value is only declared with still decide
+    which of its lanes are valid.
+    """
+
+    declared = False
 
     def region(self, region: Region) -> Region:
         return replace(region, ops=tuple(new for op in region.ops for new in self.visit(op)))
@@ -141,7 +147,10 @@ class Retyper(Rewriter):
     def carrying(self, op: Op) -> Op:
         """A carried value varies over what its initial and its yielded value do, and a while's over what its condition
         does: the least such axes."""
-        carried = [value.axes for value in op.operands]
+        carried = [
+            self.kernel.order({*value.axes, *(argument.axes if self.declared else ())})
+            for value, argument in zip(op.operands, op.regions[-1].arguments, strict=True)
+        ]
         while True:
             regions: list[Region] = []
             for region in op.regions:

@@ -257,6 +257,8 @@ class _Lanes(Rewriter):
 class _Checked(Retyper):
     """Types inferred anew; an op that has none with the lanes is a refusal at its place."""
 
+    declared = True
+
     def __init__(self, kernel: Kernel, plan: Plan) -> None:
         super().__init__(kernel)
         self.plan = plan

@@ -6,7 +6,7 @@ A pass that takes arguments is named with them, as in `batch(m_block, 4)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kdsl.ir.kernel import Kernel
 from kdsl.ir.verify import verify
@@ -24,6 +24,18 @@ PASSES: dict[str, Callable[[Kernel], Kernel]] = {
     "cse": cse,
     "dce": dce,
 }
+
+# Passes that take arguments, with calls worth a check on a kernel.
+CALLS: dict[str, Callable[[Kernel], Iterable[str]]] = {
+    "batch": lambda kernel: [
+        f"batch({axis.name}, {factor})" for axis in kernel.axes if axis.kind != "tile" for factor in (2, 3)
+    ],
+}
+
+
+def calls(kernel: Kernel) -> list[str]:
+    """Every pass as it may be called on a kernel, which it may refuse. What checks passes checks these."""
+    return [*PASSES, *(call for some in CALLS.values() for call in some(kernel))]
 
 
 def find_pass(name: str) -> Callable[[Kernel], Kernel]:

@@ -8,10 +8,11 @@ import pytest
 
 from kdsl.equivalence import properties
 from kdsl.equivalence.inputs import draw_inputs
-from kdsl.equivalence.properties import Violation, check_properties, check_text
+from kdsl.equivalence.properties import Violation, check_algebra, check_properties, check_text
 from kdsl.ir.kernel import Kernel, Op, bind
 from kdsl.ir.rewrite import map_ops
 from kdsl.ir.text import print_kernel
+from kdsl.kernels.matmul import matmul
 from kdsl.passes import PASSES
 from kdsl.runtime.examples import Binding, bound_examples
 from tests.equivalence.examples import SMALL, extremes, half_written
@@ -86,6 +87,21 @@ def test_a_pass_that_changes_the_result_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(PASSES, "cse", negated)
     with pytest.raises(Violation, match="the pass cse changes the result: out"):
         check(SMALL["attention"])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_passes_preserve_the_meaning_over_a_finite_field(name: str) -> None:
+    example = bound_examples(SMALL[name])[1]
+    assert set(check_algebra(example, seed=1)) >= set(PASSES)
+
+
+def test_a_pass_that_changes_the_meaning_over_a_finite_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def negated(kernel: Kernel) -> Kernel:
+        return map_ops(kernel, lambda op: replace(op, name="minimum") if op.name == "maximum" else op)
+
+    monkeypatch.setitem(PASSES, "cse", negated)
+    with pytest.raises(Violation, match="the pass cse changes the meaning over a finite field: c"):
+        check_algebra(bound_examples(matmul)[0], seed=0)
 
 
 def test_text_that_does_not_parse_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from kdsl.diagnostics import KdslError
+from kdsl.interpreter import run
 from kdsl.ir.kernel import Buffer, Kernel, bind, walk
 from kdsl.ir.text import parse_kernel
 from kdsl.passes import find_pass, run_passes
@@ -201,6 +202,31 @@ def test_batching_twice_is_batching_by_the_product() -> None:
     kernel = ready_made("matmul", 1)
     twice = run_passes(kernel, ["batch(m_block, 2)", "batch(m_block, 3)"])
     assert str(twice.axis("m").extent) == str(run_passes(kernel, ["batch(m_block, 6)"]).axis("m").extent) == "6*BM"
+
+
+WIDENED = """
+kernel widened(y: inout f32[4, 4, 4]) {
+  program p < 4
+  loop t < 2
+  axis m < 4
+  axis n < 4 where n < m + 1
+  %two: f32 = constant {value = 2.0}
+  %wide: f32[m, n] = for t (%a: f32[t, m, n] = %two) {
+    yield %two
+  }
+  %powers: f32[m, n] = scan %wide {axis = m, combine = mul}
+  store y[p, m, n] = %powers
+}
+"""
+
+
+def test_lanes_that_are_invalid_by_what_a_value_is_declared_with_stay_so() -> None:
+    kernel = bind(parse_kernel(WIDENED), {})
+    batched = run_passes(kernel, ["batch(p, 2)"])
+    (result,) = run(batched, {"y": np.zeros((4, 4, 4), np.float32)}).values()
+    rows, columns = np.ogrid[:4, :4]  # a scan down a column starts at its first valid lane, m = n
+    expected = np.where(columns <= rows, 2.0 ** (rows - columns + 1), 0)
+    np.testing.assert_array_equal(result, np.broadcast_to(expected, result.shape))
 
 
 def test_a_name_that_is_no_pass_is_a_key_error() -> None:
