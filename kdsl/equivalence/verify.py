@@ -81,6 +81,8 @@ class _Session:
             outcome = {"verdict": Outcome.MISMATCH, "message": f"{findings.at}{difference}"}
         except KdslError as error:
             outcome = _refusal(error)
+            if outcome["verdict"] is Outcome.MISMATCH:
+                outcome["message"] = f"{findings.at}{outcome['message']}"
         except Exception as error:
             outcome = {"verdict": Outcome.ERROR, "message": f"{findings.at}{summary(error)}"}
         return Verdict(

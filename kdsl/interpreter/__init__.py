@@ -28,8 +28,8 @@ def run(
 
     `arguments` gives arrays (dtypes and shapes as the kernel says) and numbers by parameter name; output buffers may be
     left out and then start as poison. Nothing given is changed. `order` "reverse" runs the programs backwards, which
-    changes nothing where they are independent of each other. `mode` "batched" evaluates many programs at once if `mode_of` says so;
-    the bits are those of "stepped", one program at a time.
+    changes nothing where they are independent of each other. `mode` "batched" evaluates many programs at once if
+    `mode_of` says so; the bits are those of "stepped", one program at a time.
 
     Raises KdslError: K0505 an argument is missing or has the wrong shape or dtype, K0601 an access out of bounds.
     """
