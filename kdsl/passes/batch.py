@@ -72,8 +72,7 @@ def batch(kernel: Kernel, axis: str, factor: int) -> Kernel:
     """The kernel with `factor` points of a program or loop axis at once.
 
     Results are the same but for the order in which a loop's sums are taken. Raises KdslError K0801, with the op's
-    place, where that is not legal or not proven to be, or where an op has no form with the lanes (a dot whose operands
-    both vary over them).
+    place, where that is not legal or not proven to be, or where an op has no form with the lanes.
     """
     points = {each.name: each for each in kernel.axes if each.kind != "tile"}
     lane = _fresh(kernel, f"{axis}_lane")
