@@ -25,7 +25,8 @@ class Rewriter:
         self._taken = {value.name for value in all_values(kernel)}
 
     def run(self) -> Kernel:
-        return replace(self.kernel, body=self.region(self.kernel.body))
+        body = self.region(self.kernel.body)  # which may change the rest of the kernel, too
+        return replace(self.kernel, body=body)
 
     def visit(self, op: Op) -> Sequence[Op]:
         raise NotImplementedError

@@ -44,9 +44,8 @@ from kdsl.diagnostics import KdslError, Location, fail
 from kdsl.ir.expr import Expr, cdiv, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Value, map_expressions, walk
 from kdsl.ir.ops import OPS
-from kdsl.ir.rewrite import Retyper, Rewriter
-from kdsl.ir.type_rules import OpTypeError
-from kdsl.passes.activity import with_activity
+from kdsl.passes.predicate import Predicator
+from kdsl.ir.rewrite import Rewriter
 
 
 @dataclass(frozen=True)
@@ -200,9 +199,8 @@ def _batched(plan: Plan) -> Kernel | None:
         return None
     kernel = replace(kernel, axes=_axes(plan, kernel))
     if tile is None:
-        kernel = with_activity(kernel, plan.lane, plan.refuse)
         kernel = _Lanes(kernel, plan).run()
-    return _Checked(kernel, plan).run()
+    return Predicator(kernel, plan.lane, plan.refuse).run()
 
 
 def _axes(plan: Plan, kernel: Kernel) -> tuple[Axis, ...]:
@@ -251,19 +249,3 @@ class _Lanes(Rewriter):
         added = Op(name, (value,), (result,), attributes, location=op.location)
         operands = (*op.operands[:place], result, *op.operands[place + 1 :])
         return [added, replace(op, operands=operands)]
-
-
-class _Checked(Retyper):
-    """Types inferred anew; an op that has none with the lanes is a refusal at its place."""
-
-    declared = True
-
-    def __init__(self, kernel: Kernel, plan: Plan) -> None:
-        super().__init__(kernel)
-        self.plan = plan
-
-    def visit(self, op: Op) -> Sequence[Op]:
-        try:
-            return super().visit(op)
-        except OpTypeError as error:
-            raise self.plan.refuse(op.location, f"{op.name}: {error}") from None
