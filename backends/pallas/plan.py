@@ -247,7 +247,9 @@ def _check_dots(kernel: Kernel, layouts: Mapping[str, Layout | None]) -> None:
             problem = "a dot of tiles with more than two dimensions, besides one that both share and it keeps"
             raise refuse(op, problem, "let a grid or a loop run over the others")
         if together and min(ranks) < 2:
-            raise refuse(op, f"a dot of a vector for each point of {together[0]}", "sum a product: kdsl.sum(x * y, ...)")
+            raise refuse(
+                op, f"a dot of a vector for each point of {together[0]}", "sum a product: kdsl.sum(x * y, ...)"
+            )
 
 
 # -- scratch -------------------------------------------------------------------------------------------------------

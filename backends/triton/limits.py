@@ -90,7 +90,9 @@ def _check_dot(kernel: Kernel, op: Op) -> None:
     if is_matmul(kernel, op) and max(free_axes(kernel, op)) > 1:
         raise refusal(op, "a dot operand has more than one free tile axis", "loop over one of them, or reshape")
     if is_matmul(kernel, op) and len(batch_axes(kernel, op)) > 1:
-        raise refusal(op, "the operands of a dot share two tile axes that it does not contract", "loop over one of them")
+        raise refusal(
+            op, "the operands of a dot share two tile axes that it does not contract", "loop over one of them"
+        )
     if is_matmul(kernel, op) and op.operands[0].dtype.name not in DOT_DTYPES:
         raise no_dtype(op, op.operands[0].dtype)
 
@@ -128,6 +130,12 @@ def _is_power_of_two(extent: Expr, tiles: set[str]) -> bool:
     )
 
 
+def _check_let(kernel: Kernel, op: Op) -> None:
+    if kernel.tile_axes(op.operands[0]):
+        problem = f"the integer {op.attributes['integer']} varies over the lanes of a tile"
+        raise refusal(op, problem, "name one for each program, or access memory at computed places")
+
+
 def _rearranges(*attributes: str) -> Callable[[Kernel, Op], None]:
     def check(kernel: Kernel, op: Op) -> None:
         named = [op.attributes[attribute] for attribute in attributes]
@@ -161,6 +169,7 @@ LIMITS: dict[str, Callable[[Kernel, Op], None]] = {
     "cast": _check_cast,
     "dot": _check_dot,
     "dot_scaled": _check_dot_scaled,
+    "let": _check_let,
     "topk": _rearranges("target"),
     "flip": _rearranges("axis"),
     "concat": _check_concat,

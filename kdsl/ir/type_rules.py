@@ -144,9 +144,8 @@ PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16", "bf16x3", "bf16x6")
 
 
 def batch_axes(kernel: Kernel, op: Op) -> tuple[str, ...]:
-    """The tile axes that both sides of a dot vary over and that it does not contract: a product for each of their points.
-
-    Of a dot or dot_scaled, in the kernel's order.
+    """The tile axes that both sides of a dot or dot_scaled vary over, but for the contracted one: each of their points
+    has a product of its own.
     """
     left, right = op.operands[0], op.operands[len(op.operands) // 2]
     return tuple(name for name in kernel.tile_axes(left) if name in right.axes and name != op.attributes["axis"])

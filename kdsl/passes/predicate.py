@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kdsl.analysis.conditions import Conditions, negated
 from kdsl.analysis.ranges import never_negative_if
 from kdsl.analysis.validity import slacks
 from kdsl.diagnostics import KdslError, Location
-from kdsl.ir.dtypes import BOOL, I32, I64
-from kdsl.ir.expr import Expr, symbol, wrap
+from kdsl.ir.dtypes import BOOL, I32
+from kdsl.ir.expr import Expr, symbol
 from kdsl.ir.kernel import Bound, Integer, Kernel, Op, Region, Value, walk
 from kdsl.ir.ops import OPS
 from kdsl.ir.type_rules import OpTypeError, axis_bounds, form_axes
@@ -52,8 +53,16 @@ class Predicator(Retyper):
         self.starts: dict[str, Part] = {}
         self.trips = {axis.name: axis.extent for axis in kernel.axes if axis.kind == "loop"}
         self.counted: dict[str, Op] = {}  # loop axes whose trip count is computed, and the loop that needs it
-        self.forms: dict[str, Expr] = {}
-        self.conditions: dict[str, tuple[Bound, ...]] = {}
+        self.conditions = Conditions()
+
+    def run(self) -> Kernel:
+        kernel = super().run()
+        # An axis over which nothing loops still has a trip count.
+        axes = (
+            replace(axis, extent=axis.extent.substitute({self.lane: 0})) if axis.kind == "loop" else axis
+            for axis in kernel.axes
+        )
+        return replace(kernel, axes=tuple(axes))
 
     def region(self, region: Region) -> Region:
         outside = len(self.around)
@@ -74,22 +83,8 @@ class Predicator(Retyper):
 
     def plain(self, op: Op) -> list[Op]:
         """The op as it is, with new types."""
-        ops = list(super().visit(op))
-        self.note(op, ops[-1])
-        return ops
-
-    def note(self, old: Op, op: Op) -> None:
-        """Remember integers that are forms, and conditions that are bounds."""
-        if op.name == "index":
-            self.forms[old.result.name] = op.attributes["form"]
-        elif op.name == "constant" and op.result.dtype in (I32, I64):
-            self.forms[old.result.name] = wrap(op.attributes["value"])
-        elif op.name == "in_bounds":
-            self.conditions[old.result.name] = op.attributes["bounds"]
-        elif op.name == "and" and all(value.name in self.conditions for value in old.operands):
-            self.conditions[old.result.name] = tuple(b for v in old.operands for b in self.conditions[v.name])
-        elif op.name in _AS_BOUND and all(value.name in self.forms for value in old.operands):
-            self.conditions[old.result.name] = (_AS_BOUND[op.name](*(self.forms[v.name] for v in old.operands)),)
+        self.conditions.note(op)
+        return list(super().visit(op))
 
     def lanes_of(self, value: Value) -> tuple[str, ...]:
         """The tile axes that a value varies over now."""
@@ -106,12 +101,13 @@ class Predicator(Retyper):
     # -- branches ----------------------------------------------------------------------------------------------------
 
     def branch(self, op: Op) -> list[Op]:
-        (condition,), ops = op.operands, []
+        (condition,) = op.operands
         if not self.lanes_of(condition):
             return self.plain(op)
-        bounds = self.conditions.get(condition.name)
+        ops: list[Op] = []
+        bounds = self.conditions.bounds(condition.name)
         sides = [Part(condition, bounds, False)]
-        sides.append(Part(self.new(ops, op, "not", (condition,), "otherwise"), _negated(bounds), False))
+        sides.append(Part(self.new(ops, op, "not", (condition,), "otherwise"), negated(bounds), False))
         for part, region in zip(sides, op.regions, strict=True):
             self.around.append(part)
             for inner in region.ops[:-1]:
@@ -125,7 +121,8 @@ class Predicator(Retyper):
     # -- loops -------------------------------------------------------------------------------------------------------
 
     def loop(self, op: Op) -> list[Op]:
-        axis, ops = op.attributes["axis"], []
+        ops: list[Op] = []
+        axis = op.attributes["axis"]
         extent = self.trips[axis]
         if not any(self.kernel.axis(name).kind == "tile" for name in self.kernel.order(extent.symbols)):
             return self.plain(op)
@@ -231,7 +228,10 @@ class Predicator(Retyper):
         inside = [self.new(ops, op, "in_bounds", (), "inside", bounds=own)] if own else []
         operands = (*op.operands, *places, self.mask(op, ops, inside))
         kept = {name: value for name, value in op.attributes.items() if name in ("buffer", "fill")}
-        return [*ops, *self.plain(replace(op, name=f"{op.name}_at", operands=operands, attributes={**kept, "masked": True}))]
+        return [
+            *ops,
+            *self.plain(replace(op, name=f"{op.name}_at", operands=operands, attributes={**kept, "masked": True})),
+        ]
 
     def may_read(self, op: Op) -> bool:
         """Whether a load is as good in lanes that would not do it: what is the same in all is read when any lane gets
@@ -241,7 +241,7 @@ class Predicator(Retyper):
         if len(self.around) == 1 and self.around[0].some and self.lane not in axes:
             return True
         given = [slack for bound in (*own, *axis_bounds(self.kernel, axes)) for slack in slacks(bound)]
-        if any(symbols & {each.name for each in self.kernel.integers} for symbols in (form.symbols for form in forms)):
+        if any(each.name in form.symbols for each in self.kernel.integers for form in forms):
             return False
         shape = self.kernel.buffer(op.attributes["buffer"]).shape
         ends = (end for form, size in zip(forms, shape, strict=True) for end in (form, size - 1 - form))
@@ -266,7 +266,8 @@ class Predicator(Retyper):
 
     def name(self, op: Op) -> list[Op]:
         """An integer varies over what its value does; where it is not named, it is 0."""
-        (value,), ops, name = op.operands, [], op.attributes["integer"]
+        ops: list[Op] = []
+        (value,), name = op.operands, op.attributes["integer"]
         if self.around:
             zero = self.new(ops, op, "constant", (), "zero", dtype=value.dtype, value=0)
             value = self.new(ops, op, "select", (self.mask(op, ops), value, zero), value.name)
@@ -277,23 +278,6 @@ class Predicator(Retyper):
         )
         self.kernel = replace(self.kernel, integers=tuple(integers))
         return [*ops, *self.plain(replace(op, operands=(value,)))]
-
-
-_AS_BOUND: dict[str, Callable[[Expr, Expr], Bound]] = {
-    "lt": lambda a, b: Bound(a, None, b),
-    "le": lambda a, b: Bound(a, None, b + 1),
-    "gt": lambda a, b: Bound(a, b + 1),
-    "ge": lambda a, b: Bound(a, b),
-    "eq": lambda a, b: Bound(a, b, b + 1),
-}
-
-
-def _negated(bounds: tuple[Bound, ...] | None) -> tuple[Bound, ...] | None:
-    """What holds where the bounds do not, if that is a bound."""
-    if bounds is None or len(bounds) != 1 or (bounds[0].lower is None) == (bounds[0].upper is None):
-        return None
-    (bound,) = bounds
-    return (Bound(bound.form, bound.upper) if bound.lower is None else Bound(bound.form, None, bound.lower),)
 
 
 _RULES: dict[str, Callable[[Predicator, Op], list[Op]]] = {
