@@ -4,9 +4,12 @@ A tile axis that the lanes extend grows k-fold (a bigger tile: `BM*m_block + m` 
 is a new tile axis (rows, as below). What varied over the axis varies over the lanes, too. If k does not divide the
 number of points, the last lanes are invalid.
 
-Legal for a program axis whose programs are `disjoint`, and for a loop axis whose iterations are, where each carried
-value only gathers (`acc = acc + f` with f from this iteration alone: add, maximum, minimum, and, or): the lanes are
-reduced first, or the dot or reduction that makes f contracts k times as much.
+Legal for a program axis on which programs in different places are `disjoint`, and for a loop axis whose iterations are,
+where each carried value only gathers (`acc = acc + f` with f from this iteration alone: add, maximum, minimum, and, or):
+the lanes are reduced first, or the dot or reduction that makes f contracts k times as much.
+
+Branches and trip counts that vary over the lanes: see `predicate.py`. A causal loop, whose end varies over the lanes,
+has rows and no bigger tile: that would multiply lanes past a row's end by 0, which is no 0 for what is not finite.
 
 before:
     kernel row_sum(x: in f32[M, D], y: out f32[M]) {
@@ -119,7 +122,7 @@ def _check_effects(plan: Plan) -> None:
             raise plan.refuse(op.location, f"{op.name} happens once for each iteration", "batch a program axis")
         if op.name == "print":
             raise plan.refuse(op.location, "a print shows one program at a time", "leave it out")
-    answer = disjoint(plan.kernel, loop)
+    answer = disjoint(plan.kernel, plan.point.name)
     if not answer.proven:
         certain = "" if answer.verdict == "no" else "it is not proven that points are independent: "
         raise plan.refuse(answer.op.location if answer.op else None, certain + answer.reason)

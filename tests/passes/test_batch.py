@@ -251,9 +251,23 @@ def test_a_name_that_is_no_pass_is_a_key_error() -> None:
             find_pass(name)
 
 
-@settings(max_examples=60, deadline=None, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
-@given(case=kernels(), axis=st.sampled_from(["m_block", "n_block", "k_step"]), factor=st.sampled_from([2, 3]))
+AXES, FACTORS = st.sampled_from(["m_block", "n_block", "k_step"]), st.sampled_from([2, 3, 5])
+
+
+@settings(max_examples=40, deadline=None, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
+@given(case=kernels(), axis=AXES, factor=FACTORS)
 def test_random_kernels_keep_their_results_or_are_refused(case: Case, axis: str, factor: int) -> None:
+    check_random(case, axis, factor)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
+@given(case=kernels(), axis=AXES, factor=FACTORS)
+def test_many_random_kernels_keep_their_results_or_are_refused(case: Case, axis: str, factor: int) -> None:
+    check_random(case, axis, factor)
+
+
+def check_random(case: Case, axis: str, factor: int) -> None:
     before = bind(case.kernel, case.sizes)
     try:
         after = run_passes(case.kernel, [f"batch({axis}, {factor})"])
