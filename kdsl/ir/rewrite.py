@@ -61,6 +61,16 @@ class Rewriter:
         return replace(op, results=(Value(self.fresh(hint), result_dtype, axes),))
 
 
+def unused_symbol(kernel: Kernel, hint: str) -> str:
+    """A name for an axis or an integer that no symbol of the kernel has: the hint, or the hint with a number."""
+    taken = {each.name for group in (kernel.axes, kernel.sizes, kernel.tiles, kernel.integers) for each in group}
+    name, count = hint, 0
+    while name in taken:
+        count += 1
+        name = f"{hint}_{count}"
+    return name
+
+
 def all_values(kernel: Kernel) -> Iterable[Value]:
     """Every value of a kernel: results of ops and arguments of regions."""
     for op in walk(kernel.body):

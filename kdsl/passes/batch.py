@@ -5,8 +5,8 @@ is a new tile axis (rows, as below). What varied over the axis varies over the l
 number of points, the last lanes are invalid.
 
 Legal for a program axis on which programs in different places are `disjoint`, and for a loop axis whose iterations are,
-where each carried value only gathers (`acc = acc + f` with f from this iteration alone: add, maximum, minimum, and, or):
-the lanes are reduced first, or the dot or reduction that makes f contracts k times as much.
+where each carried value only gathers (`acc = acc + f` with f from this iteration alone: add, maximum, minimum, and,
+or): the lanes are reduced first, or the dot or reduction that makes f contracts k times as much.
 
 Branches and trip counts that vary over the lanes: see `predicate.py`. A causal loop, whose end varies over the lanes,
 has rows and no bigger tile: that would multiply lanes past a row's end by 0, which is no 0 for what is not finite.
@@ -48,7 +48,7 @@ from kdsl.ir.expr import Expr, cdiv, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Value, map_expressions, walk
 from kdsl.ir.ops import OPS
 from kdsl.passes.predicate import Predicator
-from kdsl.ir.rewrite import Rewriter
+from kdsl.ir.rewrite import Rewriter, unused_symbol
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def batch(kernel: Kernel, axis: str, factor: int) -> Kernel:
     place, where that is not legal or not proven to be, or where an op has no form with the lanes.
     """
     points = {each.name: each for each in kernel.axes if each.kind != "tile"}
-    lane = _fresh(kernel, f"{axis}_lane")
+    lane = unused_symbol(kernel, f"{axis}_lane")
     if axis not in points or factor < 1:
         problem = f"{axis} is no program or loop axis" if axis not in points else "there is no such number of lanes"
         known = ", ".join(points) or "none"
@@ -97,15 +97,6 @@ def batch(kernel: Kernel, axis: str, factor: int) -> Kernel:
     batched = _batched(plan)
     assert batched is not None  # rows always have forms
     return batched
-
-
-def _fresh(kernel: Kernel, hint: str) -> str:
-    taken = {each.name for group in (kernel.axes, kernel.sizes, kernel.tiles, kernel.integers) for each in group}
-    name, count = hint, 0
-    while name in taken:
-        count += 1
-        name = f"{hint}_{count}"
-    return name
 
 
 # -- legality ------------------------------------------------------------------------------------------------------

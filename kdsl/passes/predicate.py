@@ -3,7 +3,7 @@
 Part of `batch`. A branch whose condition varies over lanes becomes both its branches and a select; a loop runs as often
 as its longest lane needs, a while as long as any lane goes on, and lanes that are through keep what they carry. In
 lanes that would not do it, memory is not touched: by a bound where the condition is one, else by a mask, for which a
-box becomes an access at computed places.
+box becomes an access at computed places (and those are not proven `disjoint`: batch such a kernel once, not twice).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kdsl.ir.kernel import Bound, Integer, Kernel, Op, Region, Value, walk
 from kdsl.ir.ops import OPS
 from kdsl.ir.type_rules import OpTypeError, axis_bounds, form_axes
 from kdsl.passes.activity import longest
-from kdsl.ir.rewrite import Retyper
+from kdsl.ir.rewrite import Retyper, unused_symbol
 
 Refuse = Callable[[Location | None, str], KdslError]
 
@@ -52,7 +52,7 @@ class Predicator(Retyper):
         self.around: list[Part] = []
         self.starts: dict[str, Part] = {}
         self.trips = {axis.name: axis.extent for axis in kernel.axes if axis.kind == "loop"}
-        self.counted: dict[str, Op] = {}  # loop axes whose trip count is computed, and the loop that needs it
+        self.counted: dict[str, tuple[Op, str]] = {}  # loop axes whose trip count is computed: for which loop, its name
         self.conditions = Conditions()
 
     def run(self) -> Kernel:
@@ -141,12 +141,12 @@ class Predicator(Retyper):
 
     def count(self, op: Op, axis: str, extent: Expr, ops: list[Op]) -> Expr:
         """Compute the greatest trip count of any lane, and name it."""
-        if self.counted.setdefault(axis, op) is not op:
+        loop, name = self.counted.setdefault(axis, (op, unused_symbol(self.kernel, f"{axis}_count")))
+        if loop is not op:
             raise self.refuse(op.location, f"two loops over {axis}, whose trip count varies over the lanes")
         value = self.new(ops, op, "index", (), "trips", dtype=I32, form=extent)
-        for name in self.lanes_of(value):
-            value = self.new(ops, op, "reduce", (value,), "most", axis=name, combine="maximum")
-        name = f"{axis}_count"
+        for lanes in self.lanes_of(value):
+            value = self.new(ops, op, "reduce", (value,), "most", axis=lanes, combine="maximum")
         integers = [each for each in self.kernel.integers if each.name != name]
         self.kernel = replace(self.kernel, integers=(*integers, Integer(name, value.axes)))
         ops.append(Op("let", (value,), (), {"integer": name}, location=op.location))

@@ -107,7 +107,7 @@ def small(kernel: Kernel, draw: Any) -> tuple[dict[str, int], dict[str, int], di
 
 
 @pytest.mark.parametrize(("name", "axis"), MERGED)
-@settings(max_examples=12, deadline=None, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_the_same_bits_come_out(name: str, axis: str, data: Any) -> None:
     kernel = KERNELS[name]()
@@ -243,6 +243,21 @@ def test_lanes_that_are_invalid_by_what_a_value_is_declared_with_stay_so() -> No
     rows, columns = np.ogrid[:4, :4]  # a scan down a column starts at its first valid lane, m = n
     expected = np.where(columns <= rows, 2.0 ** (rows - columns + 1), 0)
     np.testing.assert_array_equal(result, np.broadcast_to(expected, result.shape))
+
+
+@pytest.mark.parametrize("name", ["lengths", "rows", "triangle"])
+@settings(max_examples=5, deadline=None, phases=QUICK)
+@given(data=st.data())
+def test_rows_are_batched_twice(name: str, data: Any) -> None:
+    kernel = KERNELS[name]()
+    sizes, tiles, arguments = small(kernel, data.draw)
+    twice = run_passes(kernel, ["batch(row, 2)", "batch(row, 3)"])
+    assert_same_results(bind(kernel, sizes, tiles), bind(twice, sizes, tiles), arguments)
+
+
+def test_masked_boxes_are_computed_places_which_are_not_proven_apart_again() -> None:
+    with pytest.raises(KdslError, match="places are computed"):
+        run_passes(KERNELS["halving"](), ["batch(row, 2)", "batch(row, 2)"])
 
 
 def test_a_name_that_is_no_pass_is_a_key_error() -> None:

@@ -314,20 +314,25 @@ def test_a_dot_has_a_matrix_for_each_point_of_an_axis_that_both_operands_keep() 
 
 
 @pytest.mark.parametrize(
-    ("dot", "problem"),
+    ("dot", "columns", "problem"),
     [
         (
             "%w: f32[p, b, k] = load x[4*p + b, 0, k]\n"
             '%z: f32[p, b, n] = dot %w, %y {axis = k, precision = ieee} at "k.py":7:1',
+            "n < 128",
             "a dot of a vector for each point of b",
         ),
-        ('%z: f32[p, b, m] = dot %x, %x {axis = k, precision = ieee} at "k.py":7:1', "more than two dimensions"),
+        (
+            '%z: f32[p, b, m] = dot %x, %x {axis = k, precision = ieee} at "k.py":7:1',
+            "m < 8",
+            "more than two dimensions",
+        ),
     ],
 )
-def test_other_dots_over_shared_axes_are_refused(dot: str, problem: str) -> None:
-    head, _ = BATCHED.split("  %z", 1)
-    stored = "z[4*p + b, 0, n]" if "%w" in dot else "z[4*p + b, m, 0]"
-    built = verify(parse_kernel(f"{head}{dot}\n store {stored} = %z\n}}"))
+def test_other_dots_over_shared_axes_are_refused(dot: str, columns: str, problem: str) -> None:
+    axis, extent = columns.split(" < ")
+    head = BATCHED.split("  %z", 1)[0].replace("z: out f32[8, 8, 128]", f"z: out f32[8, {extent}]")
+    built = verify(parse_kernel(f"{head}{dot}\n store z[4*p + b, {axis}] = %z\n}}"))
     with pytest.raises(KdslError) as refusal:
         TARGET.emit(built, {}, {})
     assert (refusal.value.code, str(refusal.value.location)) == ("K0308", "k.py:7:1")
