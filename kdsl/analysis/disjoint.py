@@ -1,8 +1,8 @@
 """disjoint: no two programs touch one element of a buffer that one of them writes.
 
 Then the programs may run in any order, or several at a time. The same question about one program axis asks it of
-programs in different places on that axis, about a loop axis of two iterations in one program. `together` is the proof for two accesses; what else lets the oracle run all programs at
-once is in `parallel`.
+programs in different places on that axis, about a loop axis of two iterations in one program. `together` is the proof
+for two accesses; what else lets the oracle run all programs at once is in `parallel`.
 
 Proven from index forms, one coordinate after another. A dimension whose form is c*s + rest tells s where the rest of
 any two lanes differs by less than c: then equal elements have equal s. Coordinates that are told already, and those

@@ -47,8 +47,8 @@ from kdsl.diagnostics import KdslError, Location, fail
 from kdsl.ir.expr import Expr, cdiv, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Value, map_expressions, walk
 from kdsl.ir.ops import OPS
-from kdsl.passes.predicate import Predicator
 from kdsl.ir.rewrite import Rewriter, unused_symbol
+from kdsl.passes.predicate import Predicator
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from kdsl.ir.dtypes import BOOL, I32
 from kdsl.ir.expr import Expr, symbol
 from kdsl.ir.kernel import Bound, Integer, Kernel, Op, Region, Value, walk
 from kdsl.ir.ops import OPS
+from kdsl.ir.rewrite import Retyper, unused_symbol
 from kdsl.ir.type_rules import OpTypeError, axis_bounds, form_axes
 from kdsl.passes.activity import longest
-from kdsl.ir.rewrite import Retyper, unused_symbol
 
 Refuse = Callable[[Location | None, str], KdslError]
 
