@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kdsl.codegen.layout import Layout, axes_of
 from kdsl.ir.kernel import Kernel, Op, Region, Value
 from kdsl.ir.ops import is_pointwise
+from kdsl.ir.type_rules import batch_axes
 
 LAZY = None
 SOURCES = ("constant", "argument", "index", "in_bounds", "poison")
@@ -55,6 +56,11 @@ def widest(kernel: Kernel, axes: Sequence[str], layouts: Sequence[Layout], rank:
         else:
             names.insert(0, name)
     return tuple(names)
+
+
+def factor_layout(layout: Layout, together: Sequence[str]) -> Layout:
+    """The layout in which a dot takes an operand: as it is, or batch axes first."""
+    return (*together, *(name for name in axes_of(layout) if name not in together)) if together else layout
 
 
 def taken_along(kernel: Kernel, op: Op) -> list[str]:
@@ -131,13 +137,18 @@ class _Assigner:
         if op.name == "histogram":
             return (op.attributes["target"], None)
         if op.name in ("dot", "dot_scaled"):
-            left, right = (self.of(operand) for operand in op.operands[:: len(op.operands) // 2])
-            return tuple(name for name in (*left, *right) if name != op.attributes["axis"])
+            return self.product(op)
         if op.name == "reshape":
             kept = [name for name in axes_of(self.of(op.operands[0])) if name not in op.attributes["source"]]
             return padded((*kept, *op.attributes["target"]), self.rank)
         layouts = [layout for operand in op.operands if (layout := self.layouts[operand.name]) is not LAZY]
         return widest(self.kernel, axes, layouts, self.rank)
+
+    def product(self, op: Op) -> Layout:
+        together, axis = batch_axes(self.kernel, op), op.attributes["axis"]
+        factors = [self.of(operand) for operand in op.operands[:: len(op.operands) // 2]]
+        factors = [factor_layout(layout, together) for layout in factors]
+        return (*together, *(name for layout in factors for name in layout if name not in (axis, *together)))
 
     def of(self, value: Value) -> Layout:
         """The layout a value is given where its own does not matter."""

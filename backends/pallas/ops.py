@@ -14,11 +14,12 @@ from kdsl.codegen.layout import Layout, axes_of
 from kdsl.diagnostics import fail
 from kdsl.ir.dtypes import BF16, BOOL, F32, I8, I32, DType
 from kdsl.ir.kernel import Op
+from kdsl.ir.type_rules import batch_axes
 
 from . import functions, lanes, rounds
 from .access import TARGET
 from .body import Section
-from .layout import LAZY
+from .layout import LAZY, factor_layout
 from .plan import unneeded
 from .text import INDENT, WIDTH, call
 
@@ -66,7 +67,8 @@ def reduce(section: Section, op: Op) -> None:
 
 
 def dot(section: Section, op: Op) -> None:
-    layouts = [section.layout(value) for value in op.operands]
+    together = batch_axes(section.kernel, op)
+    layouts = [factor_layout(section.layout(value), together) for value in op.operands]
     pairs = [
         _factor(section.full(value, layout), value.dtype, op.attributes["precision"])
         for value, layout in zip(op.operands, layouts, strict=True)
@@ -85,8 +87,8 @@ def _factor(code: Code, dtype: DType, precision: str) -> tuple[Code, DType]:
 
 
 def _multiply(section: Section, op: Op, layouts: Sequence[Layout], factors: tuple[str, str], dtype: DType) -> None:
-    first, second = (layout.index(op.attributes["axis"]) for layout in layouts)
-    arguments = jnp.dot_arguments(*factors, (first, second), dtype, op.result.dtype)
+    together = batch_axes(section.kernel, op)
+    arguments = jnp.dot_arguments(factors, layouts, op.attributes["axis"], together, dtype, op.result.dtype)
     name = section.name_of(op.result)
     section.write(call(f"{name} = jax.lax.dot_general", arguments, section.indent))
     section.codes[op.result.name], section.physical[op.result.name] = Code(name), section.layout(op.result)
@@ -96,7 +98,7 @@ def dot_scaled(section: Section, op: Op) -> None:
     layouts, factors = [], []
     for which, group in ((0, op.attributes["left_group"]), (2, op.attributes["right_group"])):
         value, scale = op.operands[which : which + 2]
-        layout = section.layout(value)
+        layout = factor_layout(section.layout(value), batch_axes(section.kernel, op))
         places = tuple(group if name == op.attributes["axis"] else name for name in layout)
         factor = f"{section.full(value, layout).text}, {section.full(scale, places).text}"
         factors.append(f"scaled({factor}, {layout.index(op.attributes['axis'])})")

@@ -22,10 +22,11 @@ from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, wrap
 from kdsl.ir.kernel import Bound, Kernel, Op, Value, walk
 from kdsl.ir.ops import is_pointwise
+from kdsl.ir.type_rules import batch_axes
 
 from .access import Operand, operand, refuse
 from .grid import Coordinate, check_inside, make_grid
-from .layout import SOURCES, assign
+from .layout import SOURCES, assign, factor_layout
 
 
 @dataclass(frozen=True)
@@ -237,10 +238,18 @@ def unneeded(kernel: Kernel, op: Op) -> list[Bound]:
 
 def _check_dots(kernel: Kernel, layouts: Mapping[str, Layout | None]) -> None:
     for op in walk(kernel.body):
-        if op.name in ("dot", "dot_scaled") and any(
-            len(layouts[value.name] or (None, None)) > 2 for value in op.operands
-        ):
-            raise refuse(op, "a dot of tiles with more than two dimensions", "let a grid or a loop run over the others")
+        if op.name not in ("dot", "dot_scaled"):
+            continue
+        together = batch_axes(kernel, op)
+        held = (layouts[value.name] or kernel.tile_axes(value) for value in op.operands[:: len(op.operands) // 2])
+        ranks = [len(factor_layout(layout, together)) - len(together) for layout in held]
+        if len(together) > 1 or max(ranks) > 2:
+            problem = "a dot of tiles with more than two dimensions, besides one that both share and it keeps"
+            raise refuse(op, problem, "let a grid or a loop run over the others")
+        if together and min(ranks) < 2:
+            raise refuse(
+                op, f"a dot of a vector for each point of {together[0]}", "sum a product: kdsl.sum(x * y, ...)"
+            )
 
 
 # -- scratch -------------------------------------------------------------------------------------------------------

@@ -35,6 +35,10 @@ def legalize(kernel: Kernel) -> Kernel:
             raise fail(
                 "K0301", op.location, target="cpu", problem=f"the op {op.name}", instead="rewrite it with others"
             )
+        if op.name == "let" and kernel.tile_axes(op.operands[0]):
+            problem = f"the integer {op.attributes['integer']}, which varies over the lanes of a tile"
+            instead = "name one for each program, or access memory at computed places"
+            raise fail("K0301", op.location, target="cpu", problem=problem, instead=instead)
         if op.name == "cast" and op.attributes:
             problem = f"a cast with {', '.join(op.attributes)}: XLA rounds to nearest, and overflows as the dtype does"
             raise fail("K0301", op.location, target="cpu", problem=problem, instead="cast without it, after a clamp")

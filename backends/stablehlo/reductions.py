@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kdsl.codegen import jnp
@@ -9,6 +10,7 @@ from kdsl.codegen.jnp import Code
 from kdsl.codegen.layout import Layout, axes_of
 from kdsl.ir.dtypes import F32, I8
 from kdsl.ir.kernel import Op, Value
+from kdsl.ir.type_rules import batch_axes
 
 from .arrays import align, as_tuple
 from .tiles import full, replaced
@@ -37,15 +39,19 @@ def _spread(body: Body, code: Code, have: Layout, layout: Layout) -> Code:
 
 
 def dot(body: Body, op: Op) -> None:
-    left, right = op.operands
-    first, second, axis = body.layouts[left.name], body.layouts[right.name], op.attributes["axis"]
+    (left, _), axis = op.operands, op.attributes["axis"]
+    layouts = [body.layouts[value.name] for value in op.operands]
+    factors = [_factor(body, op, value, layout) for value, layout in zip(op.operands, layouts, strict=True)]
+    dtype = F32 if left.dtype.is_storage and left.dtype.is_float else left.dtype
+    together = batch_axes(body.kernel, op)
+    product = jnp.dot(factors, layouts, axis, together, dtype, op.result.dtype)
+    body.give(op, align(product, _of_product(layouts, axis, together), body.layouts[op.result.name]))
 
-    def write() -> Code:
-        factors = _factor(body, op, left, first), _factor(body, op, right, second)
-        dtype = F32 if left.dtype.is_storage and left.dtype.is_float else left.dtype
-        return jnp.dot(*factors, (first.index(axis), second.index(axis)), dtype, op.result.dtype)
 
-    body.give(op, write())
+def _of_product(layouts: Sequence[Layout], axis: str, together: Sequence[str]) -> tuple[str, ...]:
+    """The axes that dot_general gives, in order."""
+    free = (name for layout in layouts for name in axes_of(layout) if name != axis and name not in together)
+    return (*together, *free)
 
 
 def _factor(body: Body, op: Op, value: Value, layout: Layout) -> Code:
@@ -59,17 +65,15 @@ def _factor(body: Body, op: Op, value: Value, layout: Layout) -> Code:
 
 
 def dot_scaled(body: Body, op: Op) -> None:
-    axis, tiles, places = op.attributes["axis"], [], []
+    axis, tiles, layouts, together = op.attributes["axis"], [], [], batch_axes(body.kernel, op)
     for which, group in ((0, op.attributes["left_group"]), (2, op.attributes["right_group"])):
         value, scale = op.operands[which : which + 2]
         layout = axes_of(body.layouts[value.name])
-        places.append(layout.index(axis))
+        layouts.append(layout)
         factors = full(body, scale, replaced(layout, axis, group))
-        tiles.append(Code(f"scaled({full(body, value, layout)}, {factors}, {places[-1]})"))
-    product = jnp.dot(tiles[0], tiles[1], (places[0], places[1]), F32, F32)
-    left, right = (axes_of(body.layouts[op.operands[which].name]) for which in (0, 2))
-    have = tuple(name for name in (*left, *right) if name != axis)
-    body.give(op, align(product, have, body.layouts[op.result.name]))
+        tiles.append(Code(f"scaled({full(body, value, layout)}, {factors}, {layout.index(axis)})"))
+    product = jnp.dot(tiles, layouts, axis, together, F32, F32)
+    body.give(op, align(product, _of_product(layouts, axis, together), body.layouts[op.result.name]))
 
 
 # -- combines of the author's own ----------------------------------------------------------------------------------

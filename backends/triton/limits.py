@@ -8,6 +8,7 @@ from kdsl.diagnostics import fail
 from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, Function
 from kdsl.ir.kernel import Kernel, Op, Scalar
+from kdsl.ir.type_rules import batch_axes
 
 from .dtypes import SCALED_FORMATS, TYPES, is_f8, is_narrow
 from .expressions import EXPRESSIONS
@@ -37,7 +38,14 @@ def no_dtype(op: Op, dtype: DType) -> Exception:
 
 def is_matmul(kernel: Kernel, op: Op) -> bool:
     """Whether a dot becomes tl.dot; with a vector on one side it is a product and a sum."""
-    return all(len(kernel.tile_axes(value)) > 1 for value in op.operands)
+    return min(free_axes(kernel, op)) > 0
+
+
+def free_axes(kernel: Kernel, op: Op) -> tuple[int, int]:
+    """How many tile axes of its own each operand of a dot has."""
+    shared = len(batch_axes(kernel, op)) + 1
+    left, right = op.operands
+    return len(kernel.tile_axes(left)) - shared, len(kernel.tile_axes(right)) - shared
 
 
 def check_dtypes(kernel: Kernel) -> None:
@@ -79,10 +87,13 @@ def _check_cast(kernel: Kernel, op: Op) -> None:
 
 
 def _check_dot(kernel: Kernel, op: Op) -> None:
-    free = [len(kernel.tile_axes(value)) - 1 for value in op.operands]
-    if max(free) > 1 and min(free) > 0:
+    if is_matmul(kernel, op) and max(free_axes(kernel, op)) > 1:
         raise refusal(op, "a dot operand has more than one free tile axis", "loop over one of them, or reshape")
-    if min(free) > 0 and op.operands[0].dtype.name not in DOT_DTYPES:
+    if is_matmul(kernel, op) and len(batch_axes(kernel, op)) > 1:
+        raise refusal(
+            op, "the operands of a dot share two tile axes that it does not contract", "loop over one of them"
+        )
+    if is_matmul(kernel, op) and op.operands[0].dtype.name not in DOT_DTYPES:
         raise no_dtype(op, op.operands[0].dtype)
 
 
@@ -119,6 +130,12 @@ def _is_power_of_two(extent: Expr, tiles: set[str]) -> bool:
     )
 
 
+def _check_let(kernel: Kernel, op: Op) -> None:
+    if kernel.tile_axes(op.operands[0]):
+        problem = f"the integer {op.attributes['integer']} varies over the lanes of a tile"
+        raise refusal(op, problem, "name one for each program, or access memory at computed places")
+
+
 def _rearranges(*attributes: str) -> Callable[[Kernel, Op], None]:
     def check(kernel: Kernel, op: Op) -> None:
         named = [op.attributes[attribute] for attribute in attributes]
@@ -152,6 +169,7 @@ LIMITS: dict[str, Callable[[Kernel, Op], None]] = {
     "cast": _check_cast,
     "dot": _check_dot,
     "dot_scaled": _check_dot_scaled,
+    "let": _check_let,
     "topk": _rearranges("target"),
     "flip": _rearranges("axis"),
     "concat": _check_concat,

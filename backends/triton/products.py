@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kdsl.codegen.layout import axes_of
 from kdsl.ir.kernel import Op, Value
+from kdsl.ir.type_rules import batch_axes
 
 from .dtypes import SCALED_FORMATS, TYPES, is_f8
 from .expressions import ATOM, MULTIPLY, Text
@@ -21,12 +22,13 @@ def dot(emitter: Emitter, op: Op) -> Text:
     if is_matmul(emitter.kernel, op):
         return matmul(emitter, op)
     axis, dtype = op.attributes["axis"], op.result.dtype
-    layout = max((emitter.layouts[value.name] for value in op.operands), key=len)
+    layout = max((axes_of(emitter.layouts[value.name]) for value in op.operands), key=len)
     factors = [_multiplied(op, value, emitter.aligned(value, layout)) for value in op.operands]
     if op.operands[0].dtype != dtype:
         factors = [Text(f"{text.within(ATOM)}.to({TYPES[dtype.name]})") for text in factors]
     product = " * ".join(text.within(MULTIPLY + 1) for text in factors)
-    return Text(f"tl.sum({product}, axis={layout.index(axis)})")
+    text = Text(f"tl.sum({product}, axis={layout.index(axis)})")
+    return emitter.placed(text, tuple(name for name in layout if name != axis), emitter.layouts[op.result.name])
 
 
 def _multiplied(op: Op, value: Value, text: Text) -> Text:
@@ -40,10 +42,12 @@ def _multiplied(op: Op, value: Value, text: Text) -> Text:
 
 def matmul(emitter: Emitter, op: Op, accumulator: Value | None = None) -> Text:
     axis, (left, right), precision = op.attributes["axis"], op.operands, op.attributes["precision"]
+    together = batch_axes(emitter.kernel, op)
     rows, columns = (
-        next(name for name in emitter.layouts[value.name] if name not in (axis, None)) for value in (left, right)
+        next(name for name in emitter.layouts[value.name] if name not in (axis, None, *together))
+        for value in (left, right)
     )
-    factors = [emitter.aligned(left, (rows, axis)), emitter.aligned(right, (axis, columns))]
+    factors = [emitter.aligned(left, (*together, rows, axis)), emitter.aligned(right, (*together, axis, columns))]
     if left.dtype.name == "f32" and precision == "bf16":
         factors = [Text(f"{text.within(ATOM)}.to(tl.bfloat16)") for text in factors]
     arguments = [text.code for text in factors]
@@ -56,7 +60,7 @@ def matmul(emitter: Emitter, op: Op, accumulator: Value | None = None) -> Text:
     if op.result.dtype.name != "f32":
         arguments.append(f"out_dtype={TYPES[op.result.dtype.name]}")
     text = Text(f"tl.dot({', '.join(arguments)})")
-    return emitter.placed(text, (rows, columns), emitter.layouts[op.result.name])
+    return emitter.placed(text, (*together, rows, columns), emitter.layouts[op.result.name])
 
 
 def dot_scaled(emitter: Emitter, op: Op) -> Text:

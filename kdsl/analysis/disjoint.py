@@ -1,8 +1,8 @@
 """disjoint: no two programs touch one element of a buffer that one of them writes.
 
-Then the programs may run in any order, or several at a time. The same question about a loop axis asks it of two
-iterations within one program. `together` is the proof for two accesses; what else lets the oracle run all programs at
-once is in `parallel`.
+Then the programs may run in any order, or several at a time. The same question about one program axis asks it of
+programs in different places on that axis, about a loop axis of two iterations in one program. `together` is the proof
+for two accesses; what else lets the oracle run all programs at once is in `parallel`.
 
 Proven from index forms, one coordinate after another. A dimension whose form is c*s + rest tells s where the rest of
 any two lanes differs by less than c: then equal elements have equal s. Coordinates that are told already, and those
@@ -27,13 +27,16 @@ from kdsl.ir.kernel import Axis, Kernel, walk
 from kdsl.ir.type_rules import form_axes
 
 
-def disjoint(kernel: Kernel, loop: str | None = None) -> Answer:
-    """Whether no two programs, or no two iterations of `loop` in one program, share an element that one writes.
+def disjoint(kernel: Kernel, axis: str | None = None) -> Answer:
+    """Whether no two programs, or no two with different places on a program axis, or no two iterations of a loop axis
+    in one program, share an element that one writes.
 
     `yes` holds for all sizes that the kernel takes; `no` names two accesses and an element, and is given for bound
     kernels only. Atomics of one kind without results commute, and are not held against each other.
     """
     found = accesses(kernel)
+    over = _grid(kernel) if axis is None else [axis]
+    loop = axis if axis is not None and kernel.axis(axis).kind == "loop" else None
     if loop is not None:
         found = tuple(access for access in found if loop in access.axes)
     doubt: Answer | None = None
@@ -41,7 +44,7 @@ def disjoint(kernel: Kernel, loop: str | None = None) -> Answer:
         for second in found[place:]:
             if first.buffer != second.buffer or not (first.writes or second.writes) or commute([first, second]):
                 continue
-            answer = _pair(kernel, first, second, loop)
+            answer = _pair(kernel, first, second, over, loop)
             if answer.verdict == "no":
                 return answer
             if doubt is None and not answer.proven:
@@ -63,16 +66,20 @@ def together(kernel: Kernel, first: Access, second: Access) -> frozenset[str]:
     """
     if first.index is None or second.index is None:
         return frozenset(axis.name for axis in kernel.program_axes if axis.extent.constant not in (0, 1))
-    return _Proof(kernel, first, second, None).untold()
+    return _Proof(kernel, first, second, _grid(kernel), None).untold()
 
 
-def _pair(kernel: Kernel, first: Access, second: Access, loop: str | None) -> Answer:
+def _grid(kernel: Kernel) -> list[str]:
+    return [axis.name for axis in kernel.program_axes]
+
+
+def _pair(kernel: Kernel, first: Access, second: Access, over: list[str], loop: str | None) -> Answer:
     where = f"{first.op.name} and {second.op.name} of {first.buffer}"
     if first.index is None or second.index is None:
         return Answer("unknown", f"{where}: places are computed", second.op)
-    if not _Proof(kernel, first, second, loop).untold():
+    if not _Proof(kernel, first, second, over, loop).untold():
         return Answer("yes", where)
-    return _count(kernel, first, second, loop, where)
+    return _count(kernel, first, second, over, loop, where)
 
 
 Twice: TypeAlias = tuple[Kernel, Mapping[str, Expr], list[Expr]]
@@ -84,8 +91,8 @@ class _Proof:
     The second lane's coordinates get a prime, but for those that are known to equal the first lane's.
     """
 
-    def __init__(self, kernel: Kernel, first: Access, second: Access, loop: str | None) -> None:
-        self.over = [axis.name for axis in kernel.program_axes] if loop is None else [loop]
+    def __init__(self, kernel: Kernel, first: Access, second: Access, over: list[str], loop: str | None) -> None:
+        self.over = over
         self.equal: set[str] = set()
         if loop is not None:  # the same program, and the same iteration of the loops around
             self.equal = set(_shared(kernel, first, second, loop))
@@ -195,13 +202,12 @@ def _shared(kernel: Kernel, first: Access, second: Access, loop: str | None) -> 
     return (*(axis.name for axis in kernel.program_axes), *(around[0] if around[0] == around[1] else ()))
 
 
-def _count(kernel: Kernel, first: Access, second: Access, loop: str | None, where: str) -> Answer:
+def _count(kernel: Kernel, first: Access, second: Access, over: list[str], loop: str | None, where: str) -> Answer:
     """Ask every lane of a bound kernel: who touches each element?"""
     lanes = [found for found in (touched(kernel, first), touched(kernel, second)) if found is not None]
     if len(lanes) < 2:
         return Answer("unknown", f"{where}: not proven from the index forms", second.op)
     shared = _shared(kernel, first, second, loop)
-    over = [axis.name for axis in kernel.program_axes] if loop is None else [loop]
     # For each element (in one place on the shared axes): the programs or iterations that touch it, on either side.
     owners: list[dict[tuple[int, ...], set[tuple[int, ...]]]] = [{}, {}]
     for (places, element), found in zip(lanes, owners, strict=True):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kdsl.codegen.layout import Layout
 from kdsl.ir.dtypes import BF16, BOOL, F32, DType
 from kdsl.ir.expr import Expr
 from kdsl.ir.kernel import Op
@@ -294,16 +295,27 @@ def scan(x: Code, combine: str, dtype: DType, dimension: int, reverse: bool) -> 
 FRACTION_BITS = {"tf32": 10, "bf16": 7}
 
 
-def dot_arguments(left: str, right: str, dimensions: tuple[int, int], dtype: DType, result: DType) -> list[str]:
-    """Arguments of `jax.lax.dot_general` that contract one dimension of each operand; operands are of `dtype`."""
-    first, second = dimensions
-    arguments = [left, right, f"((({first},), ({second},)), ((), ()))"]
+def dot_arguments(
+    factors: Sequence[str], layouts: Sequence[Layout], axis: str, batch: Sequence[str], dtype: DType, result: DType
+) -> list[str]:
+    """Arguments of `jax.lax.dot_general` on two arrays of these layouts, of `dtype`, that contracts one axis.
+
+    Its result has the batch axes first, then the left array's other dimensions, then the right one's.
+    """
+    dimensions = (
+        tuple((layout.index(axis),) for layout in layouts),
+        tuple(tuple(layout.index(name) for name in batch) for layout in layouts),
+    )
+    arguments = [*factors, str(dimensions)]
     if dtype.name == "f32":
         # Without it a TPU multiplies in bfloat16.
         arguments.append("precision=jax.lax.Precision.HIGHEST")
     return [*arguments, f"preferred_element_type={JNP[result.name]}"]
 
 
-def dot(left: Code, right: Code, dimensions: tuple[int, int], dtype: DType, result: DType) -> Code:
-    """A dot of two arrays: the left's other dimensions, then the right's."""
-    return Code(f"jax.lax.dot_general({', '.join(dot_arguments(left.text, right.text, dimensions, dtype, result))})")
+def dot(
+    factors: Sequence[Code], layouts: Sequence[Layout], axis: str, batch: Sequence[str], dtype: DType, result: DType
+) -> Code:
+    """A dot of two arrays; as `dot_arguments`."""
+    arguments = dot_arguments([code.text for code in factors], layouts, axis, batch, dtype, result)
+    return Code(f"jax.lax.dot_general({', '.join(arguments)})")

@@ -6,7 +6,7 @@ a tile axis or None for a dimension of size 1. Rules, from the memory outwards:
     load        the order of the tensor's dimensions
     pointwise   that of the operand with the most axes, the first of those; the others are brought to it
     reduce      the source's with the axis gone, or kept as None (`keep_reduced`), which spares later reshapes
-    dot         left axes, then right axes
+    dot         batch axes, then the left operand's, then the right one's
     carried     what the loop's first value has; what is yielded is brought to it
     branches    the fuller of the two yielded values; the other is brought to it
     topk, concat, relabel, flip, scan, sort     the operand's, the new axis where the old one was
@@ -20,6 +20,7 @@ from collections.abc import Iterable
 
 from kdsl.ir.kernel import Kernel, Op, Region, Value
 from kdsl.ir.ops import is_pointwise
+from kdsl.ir.type_rules import batch_axes
 
 Layout = tuple[str | None, ...]
 
@@ -97,7 +98,8 @@ class _Assigner:
             return _complete([name for name in source if name not in (axis, None)], axes)
         if op.name == "dot":
             left, right = (axes_of(self.layouts[value.name]) for value in op.operands)
-            return _complete([name for name in (*left, *right) if name != op.attributes["axis"]], axes)
+            together = batch_axes(self.kernel, op)
+            return _complete([name for name in (*together, *left, *right) if name != op.attributes["axis"]], axes)
         if op.name == "reshape":
             source, target = op.attributes["source"], op.attributes["target"]
             kept = [name for name in axes_of(self.layouts[op.operands[0].name]) if name not in source]

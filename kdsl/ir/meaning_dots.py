@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kdsl.ir.kernel import Op
+from kdsl.ir.kernel import Kernel, Op
 from kdsl.ir.meaning import Array, Frame
+from kdsl.ir.type_rules import batch_axes
 
 Product = Callable[[Array, Array], Array]
 
@@ -20,10 +21,8 @@ def dot(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
 
 def contraction(frame: Frame, op: Op, operands: list[Array], matmul: Product) -> list[Array]:
     """A dot that multiplies stacks of matrices by `matmul`."""
-    axis, kernel = op.attributes["axis"], frame.kernel
-    outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
-    left = [name for name in kernel.tile_axes(op.operands[0]) if name != axis]
-    right = [name for name in kernel.tile_axes(op.operands[1]) if name != axis]
+    axis = op.attributes["axis"]
+    outer, (left, right) = _placed(frame.kernel, op)
     dtype = op.result.dtype.numpy
     # One layout for every product: BLAS sums in another order where a matrix is stored transposed.
     first = np.ascontiguousarray(_operand(frame, op, operands, 0, (*outer, *left, axis)), dtype)
@@ -37,6 +36,17 @@ def contraction(frame: Frame, op: Op, operands: list[Array], matmul: Product) ->
     product = product.reshape((*product.shape[: len(outer)], *rows, *columns))
     placed = (*outer, *left, *right)
     return [np.transpose(product, [placed.index(name) for name in op.result.axes])]
+
+
+def _placed(kernel: Kernel, op: Op) -> tuple[list[str], tuple[list[str], list[str]]]:
+    """The axes for each of whose points there is a product (programs, loops, batch axes), and each side's own ones."""
+    together = batch_axes(kernel, op)
+    outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile" or name in together]
+    left, right = (
+        [name for name in kernel.tile_axes(value) if name not in (op.attributes["axis"], *together)]
+        for value in (op.operands[0], op.operands[len(op.operands) // 2])
+    )
+    return outer, (left, right)
 
 
 # Explicit fraction bits that one multiplication keeps of an f32 operand; split products keep all that matters.
@@ -69,11 +79,10 @@ def power_of_two(exponent: Array) -> Array:
 def scaled_contraction(frame: Frame, op: Op, operands: list[Array], multiply: Product, matmul: Product) -> list[Array]:
     """A scaled dot that brings exponents to elements by `multiply`."""
     kernel, axis = frame.kernel, op.attributes["axis"]
-    outer = [name for name in op.result.axes if kernel.axis(name).kind != "tile"]
+    outer, frees = _placed(kernel, op)
     sides = []
-    for which, group in ((0, op.attributes["left_group"]), (2, op.attributes["right_group"])):
+    for which, group, kept in ((0, op.attributes["left_group"], frees[0]), (2, op.attributes["right_group"], frees[1])):
         value, scale = op.operands[which], op.operands[which + 1]
-        kept = [name for name in kernel.tile_axes(value) if name != axis]
         axes, grouped = kernel.order({*outer, *kept, axis}), kernel.order({*outer, *kept, group})
         exponent = np.transpose(
             frame.align(operands[which + 1], scale.axes, grouped), [grouped.index(n) for n in (*outer, *kept, group)]
@@ -81,8 +90,8 @@ def scaled_contraction(frame: Frame, op: Op, operands: list[Array], multiply: Pr
         exponent = np.repeat(exponent, frame.size(axis) // frame.size(group), axis=-1)
         array = frame.align(operands[which], value.axes, axes)
         array = np.transpose(array, [axes.index(name) for name in (*outer, *kept, axis)])
-        sides.append((kept, multiply(array, exponent)))
-    (left, first), (right, second) = sides
+        sides.append(multiply(array, exponent))
+    (left, right), (first, second) = frees, sides
     rows, columns, count = first.shape[len(outer) : -1], second.shape[len(outer) : -1], first.shape[-1]
     product = matmul(
         first.reshape(*first.shape[: len(outer)], math.prod(rows), count),

@@ -163,7 +163,8 @@ define(
     OpSpec(
         "dot",
         "sum of products along one axis of both operands, accumulated in f32 (i32 for integers, 64 bits for 64-bit "
-        "operands); `precision` ieee multiplies f32 operands in full",
+        "operands); one for each point of the other axes that both vary over; `precision` ieee multiplies f32 operands "
+        "in full",
         ("left", "right"),
         type_rules.dot,
         (("axis", "axis"), ("precision", "word")),

@@ -25,7 +25,8 @@ class Rewriter:
         self._taken = {value.name for value in all_values(kernel)}
 
     def run(self) -> Kernel:
-        return replace(self.kernel, body=self.region(self.kernel.body))
+        body = self.region(self.kernel.body)  # which may change the rest of the kernel, too
+        return replace(self.kernel, body=body)
 
     def visit(self, op: Op) -> Sequence[Op]:
         raise NotImplementedError
@@ -58,6 +59,16 @@ class Rewriter:
         op = Op(name, tuple(operands), placeholder, attributes, location=like.location)
         ((result_dtype, axes),) = OPS[name].infer(self.kernel, op)
         return replace(op, results=(Value(self.fresh(hint), result_dtype, axes),))
+
+
+def unused_symbol(kernel: Kernel, hint: str) -> str:
+    """A name for an axis or an integer that no symbol of the kernel has: the hint, or the hint with a number."""
+    taken = {each.name for group in (kernel.axes, kernel.sizes, kernel.tiles, kernel.integers) for each in group}
+    name, count = hint, 0
+    while name in taken:
+        count += 1
+        name = f"{hint}_{count}"
+    return name
 
 
 def all_values(kernel: Kernel) -> Iterable[Value]:

@@ -196,9 +196,6 @@ def _dot_scaled(kernel: Kernel, op: Op) -> tuple[Type, ...]:
         if set(scale.axes) - {group} - set(value.axes):
             raise OpTypeError("a scale varies over an axis that its operand does not vary over")
     _check_whole(kernel, [axis, op.attributes["left_group"], op.attributes["right_group"]], op.operands)
-    shared = set(kernel.tile_axes(left)) & set(kernel.tile_axes(right)) - {axis}
-    if shared:
-        raise OpTypeError(f"operands share the tile axes {', '.join(sorted(shared))} besides {axis}")
     return (Type(F32, union(kernel, (set(left.axes) | set(right.axes)) - {axis})),)
 
 

@@ -143,6 +143,14 @@ def reduce(kernel: Kernel, op: Op) -> tuple[Type, ...]:
 PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16", "bf16x3", "bf16x6")
 
 
+def batch_axes(kernel: Kernel, op: Op) -> tuple[str, ...]:
+    """The tile axes that both sides of a dot or dot_scaled vary over, but for the contracted one: each of their points
+    has a product of its own.
+    """
+    left, right = op.operands[0], op.operands[len(op.operands) // 2]
+    return tuple(name for name in kernel.tile_axes(left) if name in right.axes and name != op.attributes["axis"])
+
+
 def dot(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     (left, right), axis = op.operands, op.attributes["axis"]
     if axis not in left.axes or axis not in right.axes or kernel.axis(axis).kind != "tile":
@@ -153,9 +161,6 @@ def dot(kernel: Kernel, op: Op) -> tuple[Type, ...]:
     mixed = all(dtype.is_float and dtype.bits == 8 for dtype in pair)  # the 8-bit floats multiply with one another
     if (len(pair) > 1 and not mixed) or left.dtype.kind not in ("float", "int"):
         raise OpTypeError(f"takes two operands of one float or signed dtype, not {left.dtype} and {right.dtype}")
-    shared = [name for name in kernel.tile_axes(left) if name in right.axes and name != axis]
-    if shared:
-        raise OpTypeError(f"operands share the tile axes {', '.join(shared)} besides the contracted {axis}")
     dtype = left.dtype if left.dtype.bits == 64 else I32 if left.dtype.kind == "int" else F32
     axes = union(kernel, left.axes, right.axes)
     for operand in (left, right):

@@ -71,8 +71,6 @@ def _check_names(kernel: Kernel) -> None:
         raise IRError("the program axes do not come first")
     for integer in kernel.integers:
         _check_symbols(integer.axes, known - fixed - integers, f"the integer {integer.name}")
-        if any(kernel.axis(name).kind == "tile" for name in integer.axes):
-            raise IRError(f"the integer {integer.name} varies over a tile axis")
 
 
 def _check_symbols(symbols: Iterable[str], known: Iterable[str], where: str) -> None:

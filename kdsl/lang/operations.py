@@ -86,6 +86,7 @@ Precision = Literal["ieee", "tf32", "tf32x3", "bf16", "bf16x3", "bf16x6"]
 def dot(x: TileValue, y: TileValue, over: AxisLike | None = None, precision: Precision = "ieee") -> TileValue:
     """The sum of products over one axis of both; left out, it is the one tile axis that they share.
 
+    Of other axes that both vary over, each point has a product of its own; which one is summed then has to be said.
     Accumulates in f32 (i32 for integers, 64 bits for 64-bit operands), and that is the result's dtype. `precision` says
     how f32 operands multiply: "ieee" in full, "tf32" and "bf16" rounded to that, "x3" and "x6" split into that many
     products of such parts. Two different 8-bit floats multiply without a cast.

@@ -4,9 +4,12 @@ A tile axis that the lanes extend grows k-fold (a bigger tile: `BM*m_block + m` 
 is a new tile axis (rows, as below). What varied over the axis varies over the lanes, too. If k does not divide the
 number of points, the last lanes are invalid.
 
-Legal for a program axis whose programs are `disjoint`, and for a loop axis whose iterations are, where each carried
-value only gathers (`acc = acc + f` with f from this iteration alone: add, maximum, minimum, and, or): the lanes are
-reduced first, or the dot or reduction that makes f contracts k times as much.
+Legal for a program axis on which programs in different places are `disjoint`, and for a loop axis whose iterations are,
+where each carried value only gathers (`acc = acc + f` with f from this iteration alone: add, maximum, minimum, and,
+or): the lanes are reduced first, or the dot or reduction that makes f contracts k times as much.
+
+Branches and trip counts that vary over the lanes: see `predicate.py`. A causal loop, whose end varies over the lanes,
+has rows and no bigger tile: that would multiply lanes past a row's end by 0, which is no 0 for what is not finite.
 
 before:
     kernel row_sum(x: in f32[M, D], y: out f32[M]) {
@@ -44,9 +47,8 @@ from kdsl.diagnostics import KdslError, Location, fail
 from kdsl.ir.expr import Expr, cdiv, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Value, map_expressions, walk
 from kdsl.ir.ops import OPS
-from kdsl.ir.rewrite import Retyper, Rewriter
-from kdsl.ir.type_rules import OpTypeError
-from kdsl.passes.activity import with_activity
+from kdsl.ir.rewrite import Rewriter, unused_symbol
+from kdsl.passes.predicate import Predicator
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,10 @@ def batch(kernel: Kernel, axis: str, factor: int) -> Kernel:
     """The kernel with `factor` points of a program or loop axis at once.
 
     Results are the same but for the order in which a loop's sums are taken. Raises KdslError K0801, with the op's
-    place, where that is not legal or not proven to be, or where an op has no form with the lanes (a dot whose operands
-    both vary over them).
+    place, where that is not legal or not proven to be, or where an op has no form with the lanes.
     """
     points = {each.name: each for each in kernel.axes if each.kind != "tile"}
-    lane = _fresh(kernel, f"{axis}_lane")
+    lane = unused_symbol(kernel, f"{axis}_lane")
     if axis not in points or factor < 1:
         problem = f"{axis} is no program or loop axis" if axis not in points else "there is no such number of lanes"
         known = ", ".join(points) or "none"
@@ -98,15 +99,6 @@ def batch(kernel: Kernel, axis: str, factor: int) -> Kernel:
     return batched
 
 
-def _fresh(kernel: Kernel, hint: str) -> str:
-    taken = {each.name for group in (kernel.axes, kernel.sizes, kernel.tiles, kernel.integers) for each in group}
-    name, count = hint, 0
-    while name in taken:
-        count += 1
-        name = f"{hint}_{count}"
-    return name
-
-
 # -- legality ------------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +113,7 @@ def _check_effects(plan: Plan) -> None:
             raise plan.refuse(op.location, f"{op.name} happens once for each iteration", "batch a program axis")
         if op.name == "print":
             raise plan.refuse(op.location, "a print shows one program at a time", "leave it out")
-    answer = disjoint(plan.kernel, loop)
+    answer = disjoint(plan.kernel, plan.point.name)
     if not answer.proven:
         certain = "" if answer.verdict == "no" else "it is not proven that points are independent: "
         raise plan.refuse(answer.op.location if answer.op else None, certain + answer.reason)
@@ -201,9 +193,8 @@ def _batched(plan: Plan) -> Kernel | None:
         return None
     kernel = replace(kernel, axes=_axes(plan, kernel))
     if tile is None:
-        kernel = with_activity(kernel, plan.lane, plan.refuse)
         kernel = _Lanes(kernel, plan).run()
-    return _Checked(kernel, plan).run()
+    return Predicator(kernel, plan.lane, plan.refuse).run()
 
 
 def _axes(plan: Plan, kernel: Kernel) -> tuple[Axis, ...]:
@@ -252,19 +243,3 @@ class _Lanes(Rewriter):
         added = Op(name, (value,), (result,), attributes, location=op.location)
         operands = (*op.operands[:place], result, *op.operands[place + 1 :])
         return [added, replace(op, operands=operands)]
-
-
-class _Checked(Retyper):
-    """Types inferred anew; an op that has none with the lanes is a refusal at its place."""
-
-    declared = True
-
-    def __init__(self, kernel: Kernel, plan: Plan) -> None:
-        super().__init__(kernel)
-        self.plan = plan
-
-    def visit(self, op: Op) -> Sequence[Op]:
-        try:
-            return super().visit(op)
-        except OpTypeError as error:
-            raise self.plan.refuse(op.location, f"{op.name}: {error}") from None

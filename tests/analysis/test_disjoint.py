@@ -87,6 +87,13 @@ def test_an_axis_that_no_form_mentions_may_have_one_point() -> None:
     assert disjoint(kernel("store y[m_block, n] = %zero", columns="2")).verdict == "unknown"
 
 
+def test_programs_in_different_places_on_one_axis_may_be_apart_though_others_meet() -> None:
+    meeting = kernel("store y[m_block, n] = %zero", columns="2")
+    assert disjoint(meeting, "m_block").verdict == "yes"
+    bound = bind(meeting, {"M": 12, "N": 5, "S": 5})
+    assert disjoint(bound, "n_block").verdict == disjoint(bound).verdict == "no"
+
+
 def test_iterations_of_a_loop_are_compared_within_one_program() -> None:
     body = "for k () {\n store flat[3*m_block + k] = %zero\n yield\n}"
     assert disjoint(kernel(body)).verdict == disjoint(kernel(body), "k").verdict == "yes"

@@ -162,7 +162,7 @@ class _Generator:
             for left in self.pool
             for right in self.pool
             for axis in kernel.tile_axes(left)
-            if set(kernel.tile_axes(left)) & set(kernel.tile_axes(right)) == {axis}
+            if axis in right.axes
             and not any(kernel.axis(name).kind == "tile" for name in kernel.with_validity([axis]) if name != axis)
         ]
         if not pairs:  # with causal columns, every tile may vary over the rows

@@ -70,6 +70,37 @@ def test_a_precision_says_how_many_fraction_bits_are_multiplied(precision: str, 
         np.testing.assert_array_equal(dot(a, b, "f32", "f32", "f32", precision)[0, 0], expected)
 
 
+BATCHED = """kernel batched(a: in f32[B, 3, N], b: in f32[N, B, 2], c: out f32[2, B, 3], d: out f32[B]) {
+  size N
+  size B
+  program p < cdiv(B, 2)
+  axis b < 2 where 2*p + b < B
+  axis m < 3
+  axis n < 2
+  axis k < 16 where k + b < N
+  %a: f32[p, b, m, k] = load a[2*p + b, m, k]
+  %b: f32[p, b, n, k] = load b[k, 2*p + b, n]
+  %c: f32[p, b, m, n] = dot %a, %b {axis = k, precision = ieee}
+  store c[n, 2*p + b, m] = %c
+  %first: f32[p, b, k] = load a[2*p + b, 0, k]
+  %d: f32[p, b] = dot %first, %first {axis = k, precision = ieee}
+  store d[2*p + b] = %d
+}
+"""
+
+
+@pytest.mark.parametrize("count", [1, 4, 5])
+def test_axes_of_both_operands_that_are_not_contracted_have_a_product_for_each_point(count: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((count, 3, 7), (7, count, 2)))
+    got = run_text(BATCHED, {"N": 7, "B": count}, a=a, b=b)
+    for point in range(count):
+        terms = 7 - point % 2  # the last lane of every second point is invalid
+        product = a[point, :, :terms].astype(float) @ b[:terms, point].astype(float)
+        np.testing.assert_array_equal(got["c"][:, point], product.T)
+        assert got["d"][point] == (a[point, 0, :terms].astype(float) ** 2).sum()
+
+
 SCALED = """kernel scaled(a: in f8e4m3[3, 8], s: in u8[3, 2], b: in f4e2m1[8, 2], t: in u8[4, 2], c: out f32[3, 2]) {
   axis m < 3
   axis n < 2
@@ -110,3 +141,28 @@ def test_a_scaled_dot_multiplies_each_run_of_lanes_by_its_power_of_two() -> None
     s[1, 0] = 255
     got = run_text(SCALED, a=a, s=s, b=b, t=t)["c"]
     np.testing.assert_array_equal(np.isnan(got), [[False, False], [True, True], [False, False]])
+
+
+SCALED_ROWS = """kernel scaled(a: in f8e4m3[3, 8], s: in u8[2], b: in f8e4m3[3, 8], t: in u8[3, 4], c: out f32[3]) {
+  axis m < 3
+  axis k < 8
+  axis g < 2
+  axis h < 4
+  %a: f8e4m3[m, k] = load a[m, k]
+  %s: u8[g] = load s[g]
+  %b: f8e4m3[m, k] = load b[m, k]
+  %t: u8[m, h] = load t[m, h]
+  %c: f32[m] = dot_scaled %a, %s, %b, %t {axis = k, left_group = g, right_group = h}
+  store c[m] = %c
+}
+"""
+
+
+def test_a_scaled_dot_has_one_product_for_each_point_of_an_axis_of_both_operands() -> None:
+    rng = np.random.default_rng(2)
+    a, b = (rng.integers(-8, 9, (3, 8)).astype(ml_dtypes.float8_e4m3fn) for _ in "ab")
+    s, t = rng.integers(124, 130, 2).astype(np.uint8), rng.integers(124, 130, (3, 4)).astype(np.uint8)
+    left = a.astype(float) * np.repeat(2.0 ** (s.astype(float) - 127), 4)
+    right = b.astype(float) * np.repeat(2.0 ** (t.astype(float) - 127), 2, axis=1)
+    got = run_text(SCALED_ROWS, a=a, s=s, b=b, t=t)["c"]
+    np.testing.assert_array_equal(got, (left * right).sum(axis=1).astype(np.float32))

@@ -61,7 +61,7 @@ MISTAKES = {
     "float": ("%end: i32[b] = load ends[b]", "%end: f32[b] = load x[b]", "let: names an integer, not f32"),
     "name": ("integer stop[b]", "integer N[b]", "N is declared twice"),
     "axis": ("integer stop[b]", "integer stop[c]", "the integer stop mentions c"),
-    "lanes": ("integer stop[b]", "integer stop[n]", "the integer stop varies over a tile axis"),
+    "lanes": ("integer stop[b]", "integer stop[n]", "let: %end varies over axes that stop is not declared with"),
     "grid": ("program b < B", "program b < stop", "the extent of b mentions stop"),
     "lanes of a tile": ("axis n < BL", "axis n < stop", "the extent of n mentions stop"),
     "after": ("store y[b] = %sum", "store y[other] = %sum", "store mentions other, which is not declared"),

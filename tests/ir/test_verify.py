@@ -98,10 +98,6 @@ OPS = {
         "%z: f32 = dot %zero, %int {axis = n, precision = ieee}",
         "dot: takes two operands of one",
     ),
-    "dot with shared axes": (
-        "%p: f32[i, j, n, d] = add %zero, %flat\n    %z: f32 = dot %p, %p {axis = n, precision = ieee}",
-        "dot: operands share the tile axes d",
-    ),
     "dot precision": ("%z: f32[i, j] = dot %zero, %zero {axis = n, precision = best}", "dot: no precision named best"),
     "dot over lanes valid by another tile": (
         "%p: f32[j, n, m] = load x[0, m]\n    %l: f32[j, m] = reduce %p {axis = n, combine = add}\n"

@@ -27,10 +27,6 @@ def dot(given: Call) -> Value:
             if axis not in tile_axes(value):
                 problem = f"{trace.quote(given.where(name))} does not vary over {trace.shown_axes([axis])}"
                 trace.error(given.where(name), "K0201", operation=given.title, problem=problem)
-        others = trace.shown_axes(name for name in shared if name != axis)
-        if others:
-            problem = f"both operands also vary over {others}"
-            trace.error(given.node, "K0201", operation=given.title, problem=problem)
     return given.emit("dot", [left, right], {"axis": axis, "precision": precision}, "K0201")
 
 

@@ -293,6 +293,52 @@ def test_small_types_are_moved_cast_and_multiplied(left: str, right: str, result
     assert_equal(built, x=numbers(left, 2 * M, N), w=numbers(right, N, N), z=z)
 
 
+BATCHED = """kernel batched(x: in f32[8, 8, 128], y: in f32[8, 128, 128], z: out f32[8, 8, 128]) {
+  program p < 2
+  axis b < 4
+  axis m < 8
+  axis n < 128
+  axis k < 128
+  %x: f32[p, b, m, k] = load x[4*p + b, m, k]
+  %y: f32[p, b, n, k] = load y[4*p + b, k, n]
+  %z: f32[p, b, m, n] = dot %x, %y {axis = k, precision = ieee}
+  store z[4*p + b, m, n] = %z
+}
+"""
+
+
+def test_a_dot_has_a_matrix_for_each_point_of_an_axis_that_both_operands_keep() -> None:
+    arguments = {"x": numbers("f32", 8, 8, 128), "y": numbers("f32", 8, 128, 128, seed=1)}
+    for name, got, want in both(verify(parse_kernel(BATCHED)), arguments, "v5e", "v6e", "v7x"):
+        np.testing.assert_array_equal(got, want, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("dot", "columns", "problem"),
+    [
+        (
+            "%w: f32[p, b, k] = load x[4*p + b, 0, k]\n"
+            '%z: f32[p, b, n] = dot %w, %y {axis = k, precision = ieee} at "k.py":7:1',
+            "n < 128",
+            "a dot of a vector for each point of b",
+        ),
+        (
+            '%z: f32[p, b, m] = dot %x, %x {axis = k, precision = ieee} at "k.py":7:1',
+            "m < 8",
+            "more than two dimensions",
+        ),
+    ],
+)
+def test_other_dots_over_shared_axes_are_refused(dot: str, columns: str, problem: str) -> None:
+    axis, extent = columns.split(" < ")
+    head = BATCHED.split("  %z", 1)[0].replace("z: out f32[8, 8, 128]", f"z: out f32[8, {extent}]")
+    built = verify(parse_kernel(f"{head}{dot}\n store z[4*p + b, {axis}] = %z\n}}"))
+    with pytest.raises(KdslError) as refusal:
+        TARGET.emit(built, {}, {})
+    assert (refusal.value.code, str(refusal.value.location)) == ("K0308", "k.py:7:1")
+    assert problem in refusal.value.message
+
+
 def test_scaled_dots() -> None:
     body = (
         load("f8e4m3", "x")

@@ -262,6 +262,38 @@ def test_small_types_are_moved_cast_and_multiplied(left: str, right: str, result
     assert_equal(built, x=numbers(left, 2, 4, 8), y=numbers(right, 2, 8, 8), z=z)
 
 
+def test_a_dot_has_a_product_for_each_point_of_what_both_operands_keep() -> None:
+    built = kernel(
+        "x: in f32[4, 8, 8], y: in f32[8, 2, 4, 8], z: out f32[8, 2, 4, 8], v: out f32[4, 2]",
+        """
+      %x: f32[m, n, k] = load x[m, n, k]
+      %y: f32[m, two, k, flat] = load y[k, two, m, flat]
+      %z: f32[m, two, n, flat] = dot %x, %y {axis = k, precision = ieee}
+      store z[flat, two, m, n] = %z
+      %w: f32[m, n] = load x[m, 0, n]
+      %u: f32[m, two, n] = load y[n, two, m, 0]
+      %v: f32[m, two] = dot %w, %u {axis = n, precision = ieee}
+      store v[m, two] = %v
+    """,
+        "axis m < 4\n axis two < 2\n axis n < 8\n axis k < 8\n axis flat < 8\n",
+    )
+    assert_equal(built, x=numbers("f32", 4, 8, 8), y=numbers("f32", 8, 2, 4, 8, seed=1))
+
+
+def test_an_integer_that_varies_over_lanes_is_refused() -> None:
+    body = """
+      %i: i32[m] = load x[m]
+      let %i {integer = place} at "k.py":7:1
+      %y: i32[m] = load x[place]
+      store y[m] = %y
+    """
+    built = kernel("x: in i32[4], y: out i32[4]", body, "integer place[m]\n axis m < 4\n")
+    assert run_oracle(built, {"x": np.array([3, 2, 0, 1], np.int32)})["y"].tolist() == [1, 0, 3, 2]
+    with pytest.raises(KdslError) as refusal:
+        TARGET.emit(built, {}, {})
+    assert (refusal.value.code, str(refusal.value.location)) == ("K0301", "k.py:7:1")
+
+
 def test_scaled_dots() -> None:
     body = """
       %x: f8e4m3[p, m, n] = load x[p, m, n]

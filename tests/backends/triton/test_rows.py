@@ -14,6 +14,7 @@ from kdsl.interpreter import run
 from kdsl.ir.dtypes import DTYPES, DType
 from kdsl.ir.kernel import Buffer, Kernel, bind
 from kdsl.ir.ops import OPS
+from kdsl.ir.text import parse_kernel
 from tests.backends.triton import kernels, kernels_control, kernels_tiles
 from tests.backends.triton.test_ops import assert_same
 from tests.ir.minimal import LANES, minimal
@@ -162,6 +163,58 @@ def test_a_dot_rounds_f32_operands_as_its_precision_says() -> None:
     for name in "cdefg":
         assert_same(got[name], expected[name], f"{name}\n{source.text}")
     assert len({got[name].tobytes() for name in "cde"}) == 3
+
+
+BATCHED = """kernel batched(x: in f32[B, 16, K], y: in f32[K, B, 16], z: out f32[16, B, 16], v: out f32[B, 16]) {
+  size B
+  size K
+  program p < cdiv(B, 2)
+  axis b < 2 where 2*p + b < B
+  axis i < 16
+  axis j < 16
+  axis k < 32 where k < K
+  %x: f32[p, b, i, k] = load x[2*p + b, i, k]
+  %y: f32[p, b, j, k] = load y[k, 2*p + b, j]
+  %z: f32[p, b, i, j] = dot %x, %y {axis = k, precision = ieee}
+  store z[i, 2*p + b, j] = %z
+  %w: f32[p, b, k] = load x[2*p + b, 0, k]
+  %v: f32[p, b, j] = dot %w, %y {axis = k, precision = ieee}
+  store v[2*p + b, j] = %v
+}
+"""
+
+
+def test_a_dot_has_a_matrix_for_each_point_of_an_axis_that_both_operands_keep() -> None:
+    kernel = parse_kernel(BATCHED)
+    assert_agrees(kernel, {"B": 3, "K": 21}, integers(kernel, {"B": 3, "K": 21}))
+
+
+@pytest.mark.parametrize("arch", ["cuda:80", "hip:gfx942"])
+def test_a_dot_of_a_matrix_for_each_point_compiles(arch: str) -> None:
+    source = TARGET.emit(parse_kernel(BATCHED), {}, {"B": 3, "K": 21})
+    report = TARGET.check(source, {"B": 3, "K": 21}, arch)
+    assert report.accepted, report.message
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (
+            "%x: f32[a, b, i, k] = load x[a, b, i, k]\n"
+            '%z: f32[a, b, i, j] = dot %x, %x.1 {axis = k, precision = ieee} at "k.py":7:1',
+            "share two tile axes",
+        ),
+        ('%n: i32[i] = index {form = i}\n let %n {integer = place} at "k.py":7:1', "varies over the lanes"),
+    ],
+)
+def test_more_batch_axes_and_integers_over_lanes_are_refused(body: str, problem: str) -> None:
+    axes = "".join(f"axis {name} < 16\n" for name in "abijk")
+    other = "%x.1: f32[a, b, j, k] = load x[a, b, j, k]\n"
+    kernel = parse_kernel(f"kernel refused(x: in f32[16, 16, 16, 16]) {{\n integer place[i]\n {axes}{other}{body}\n}}")
+    with pytest.raises(KdslError) as refusal:
+        TARGET.emit(kernel, {}, {})
+    assert (refusal.value.code, str(refusal.value.location)) == ("K0301", "k.py:7:1")
+    assert problem in refusal.value.message
 
 
 def test_dots_of_every_precision_and_of_8_bits_compile() -> None:

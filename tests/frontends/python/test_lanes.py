@@ -111,6 +111,17 @@ def product(x: Tensor[M, K, T], y: Tensor[K, N, U], z: Out[M, N, f32], *, precis
         z[m, n] = kdsl.dot(x[m, :], y[:, n], over=K, precision=precision)
 
 
+@kdsl.kernel
+def products(x: Tensor[M, N, K, f32], y: Tensor[M, K, f32], z: Out[N, M, f32], *, B: Tile = 4) -> None:
+    for m in kdsl.grid(M.tiles(B)):
+        z[:, m] = kdsl.dot(x[m, :, :], y[m, :], over=K)
+
+
+def test_a_dot_that_names_its_axis_has_a_product_for_each_point_of_the_others() -> None:
+    x, y = normal(5, 3, 7), normal(5, 7)
+    close(products(x, y), np.einsum("mnk,mk->nm", x.astype(np.float64), y.astype(np.float64)), 1e-5)
+
+
 STORED = [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fnuz]
 
 
