@@ -112,7 +112,13 @@ class BoundedProgram(Program):
         self.undecided = False  # whether control in the op that is evaluated hangs on what rounding can flip
         self.lost = False  # whether an integer does that forms mention: then all that follows is undecided
         self.orders: Array | None = None  # in a combine: how often a lane's roundings count, for any grouping
+        self.smooth: Region | None = None  # a combine whose arguments' errors move it to first order
         self.bounding = True
+
+    def run(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
+        if region is self.smooth:
+            return regions.joined(self, region, arguments)
+        return super().run(region, arguments)
 
     def evaluate(self, op: Op) -> list[Array]:
         if not self.bounding:
@@ -178,6 +184,13 @@ class BoundedProgram(Program):
             found = np.asarray((self.error(value) > 0).any(axis=gone))
             anywhere = anywhere | self.align(found, tuple(name for name in value.axes if name in axes), tuple(axes))
         return anywhere
+
+    def terms(self, op: Op, axes: Sequence[str]) -> Array:
+        """How many valid lanes an op along an axis has in each lane of the other axes (f64)."""
+        axis, names = op.attributes["axis"], self.kernel.order({*axes, op.attributes["axis"]})
+        valid = self.valid(self.kernel.decided_along(axis, names), names)
+        place = names.index(axis)
+        return np.asarray(valid.sum(axis=place) * (self.size(axis) / valid.shape[place]), dtype=np.float64)
 
     def on_all(self, op: Op, operands: Sequence[Array], keep: int = 0) -> list[Array]:
         """What an op without rounding of its own does to other operands, in f64 but for the first `keep`; those

@@ -124,7 +124,7 @@ def _dot_scaled(program: BoundedProgram, op: Op, results: Sequence[Array]) -> li
     (most,) = program.on_all(op, [reach[0], scales[0], reach[1], scales[1]])
     # Operands wider than 8 bits may be rounded to bf16 where they are multiplied.
     unit = 2.0**-8 if max(left.dtype.bits, right.dtype.bits) > 8 else 2.0**-23
-    terms = np.asarray(float(program.size(op.attributes["axis"]) + 2))
+    terms = program.terms(op, op.result.axes) + 2
     # The oracle's own sum is in f64, of f32 products.
     rounded = program.model.summed(op.name, size, most, terms, F32, op.result.dtype) + 4 * unit * most
     bound = most - size + program.own(op, rounded)

@@ -208,7 +208,7 @@ def _dot(program: BoundedProgram, op: Op, result: Array) -> Array:
         return propagated
     steps = rounding.grid(left), rounding.grid(right)
     step = None if steps[0] is None or steps[1] is None else steps[0] * steps[1]
-    terms = np.asarray(float(program.size(op.attributes["axis"])))
+    terms = program.terms(op, op.result.axes)
     return _accumulated(program, op, wide, magnitude, propagated, terms, rounding.sums_exactly(magnitude, step, dtype))
 
 
