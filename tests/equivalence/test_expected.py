@@ -17,8 +17,8 @@ from kdsl.runtime.target import Accuracy, AccuracyTable
 SUM = """kernel total(x: in f32[M, N], y: out f32[M]) {
   size M
   size N
-  axis m < 4096 where m < M
-  axis n < 2048 where n < N
+  axis m < M
+  axis n < N
   %x: f32[m, n] = load x[m, n]
   %y: f32[m] = reduce %x {axis = n, combine = add}
   store y[m] = %y
@@ -26,8 +26,8 @@ SUM = """kernel total(x: in f32[M, N], y: out f32[M]) {
 DOT = """kernel product(x: in f32[M, N], w: in f32[N], y: out f32[M]) {
   size M
   size N
-  axis m < 64 where m < M
-  axis n < 2048 where n < N
+  axis m < M
+  axis n < N
   %x: f32[m, n] = load x[m, n]
   %w: f32[n] = load w[n]
   %y: f32[m] = dot %x, %w {axis = n, precision = ieee}
@@ -93,6 +93,17 @@ def test_an_error_of_each_term_counts_once() -> None:
     plain, worse = of(DOT, {}, **arguments), of(DOT, {("dot", "f32"): Accuracy(2.5)}, **arguments)
     magnitude = arguments["x"].astype(np.float64) @ arguments["w"]
     assert worse.bounds["y"] - plain.bounds["y"] == pytest.approx(2 * 2.0**-23 * magnitude, rel=1e-3)
+
+
+@pytest.mark.parametrize("text", [SUM, DOT])
+def test_lanes_past_the_edge_are_no_terms(text: str) -> None:
+    arguments = {"x": np.random.default_rng(0).random((2, 70)).astype(np.float32)}
+    if text is DOT:
+        arguments["w"] = arguments["x"][0]
+    padded = of(text.replace("axis n < N", "axis n < 512 where n < N"), **arguments)
+    whole = of(text, **arguments)
+    assert padded.bounds["y"] == pytest.approx(whole.bounds["y"])
+    assert padded.expected["y"] == pytest.approx(whole.expected["y"])
 
 
 def test_roundings_of_which_there_are_few_may_all_have_one_sign() -> None:
