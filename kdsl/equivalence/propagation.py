@@ -165,7 +165,7 @@ def _cast(program: BoundedProgram, op: Op, result: Array) -> Array:
 
 
 def _rearranged(program: BoundedProgram, op: Op, result: Array) -> Array:
-    return program.in_f64(op, program.values[f"error of {op.operands[0].name}"])
+    return program.in_f64(op, program.error(op.operands[0]))
 
 
 def _reduce(program: BoundedProgram, op: Op, result: Array) -> Array:
@@ -195,7 +195,7 @@ def _reduce(program: BoundedProgram, op: Op, result: Array) -> Array:
 
 def _dot(program: BoundedProgram, op: Op, result: Array) -> Array:
     left, right = (program.values[value.name].astype(np.float64) for value in op.operands)
-    left_error, right_error = (program.values[f"error of {value.name}"] for value in op.operands)
+    left_error, right_error = map(program.error, op.operands)
     left_size, right_size = np.abs(left), np.abs(right)
     wide, magnitude = result.astype(np.float64), program.in_f64(op, left_size, right_size)
     propagated = np.zeros_like(magnitude)
