@@ -7,9 +7,9 @@ that half an ulp more counts here; Triton calls these functions for log, log2, s
 libdevice. PTX ISA 9.1: `ex2.approx.f32` 2 ulp of the correctly rounded result, `div.full.f32` 2 ulp, `rsqrt.approx.f32`
 2**-22.9. OpenCL C, section 7.4 (relative error as ULPs): that AMD's device library keeps to it is an assumption. Fasi,
 Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Comput. Sci. 7, 2021: additions in f32 are
-cut off, not rounded (V100, T4, A100; assumed for later ones and for AMD's matrix cores). Not looked up, nor covered: fp8
-dots on Hopper are said to keep fewer bits than f32 between additions. NumPy's functions are within 4 ulp where they are
-not exact (NumPy's own accuracy tests).
+cut off, not rounded (V100, T4, A100; assumed for later ones and for AMD's matrix cores). Not looked up, nor covered:
+fp8 dots on Hopper are said to keep fewer bits than f32 between additions. NumPy's functions are within 4 ulp where they
+are not exact (NumPy's own accuracy tests).
 Subnormal operands of f32 log, log2 and rsqrt may count as zero (their .ftz forms).
 Pinned and so correctly rounded: add, sub, mul, div (tl.div_rn), sqrt (tl.sqrt_rn), fma, casts. fmod, trunc, round and
 copysign are exact (0 ulp in both tables). Scans of f32 and f64 add in another order; a tf32 dot rounds operands to 10

@@ -70,11 +70,14 @@ def verify(
 def _show_explanations(kernels: Sequence[Loaded], targets: Sequence[str], rows: Sequence[Verdict], seed: int) -> None:
     """One table for each kernel and target that was run."""
     from kdsl.cli.report import RAN
-    from kdsl.cli.tables import explanation_table
+    from kdsl.cli.tables import explanation_table, explanation_title
     from kdsl.equivalence.explanation import explain_bound
 
     ran = {(row.kernel, row.target) for row in rows if row.verdict in RAN}
     for each in kernels:
         for target in targets:
             if target != "numpy" and (each.label, target) in ran:
-                screen.show_table(explanation_table(explain_bound(each.kernel, each.label, target, seed)))
+                found = explain_bound(each.kernel, each.label, target, seed)
+                typer.echo(f"\n{explanation_title(found)}")
+                if found.parts:
+                    screen.show_table(explanation_table(found))
