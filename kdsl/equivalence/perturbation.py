@@ -164,7 +164,7 @@ class Perturbed(Program):
         def plus(left: Array, right: Array) -> Array:
             total = left + right
             rounds = total != total.astype(accumulator.numpy)
-            return total * (1 + self.wrong.noise(total.shape) * unit * rounds)
+            return np.asarray(total * (1 + self.wrong.noise(total.shape) * unit * rounds))
 
         if not lanes.shape[-1]:
             return np.zeros(lanes.shape[:-1])

@@ -10,13 +10,13 @@ model: that no order has intermediate results far larger than those that the ora
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdsl.ir.dtypes import F64
+from kdsl.ir.dtypes import BOOL, F64
 from kdsl.ir.kernel import Op, Region, Value
 from kdsl.ir.meaning import Array
 from kdsl.ir.ops import OPS
@@ -58,10 +58,10 @@ def combined(program: BoundedProgram, op: Op) -> tuple[list[Array], list[Array]]
     evaluate = OPS[op.name].evaluate
     assert evaluate is not None
     twice, around = doubled(op), (program.orders, program.smooth)
-    lanes = np.asarray(max(float(program.terms(op, op.operands[0].axes).max(initial=0)) - 1, 1.0))
+    lanes = np.asarray(max(float(program.terms(op, op.regions[0].arguments[0].axes).max(initial=0)) - 1, 1.0))
     unit = 2.0**-60  # any that is small: only how often it counts matters
     program.orders = program.model.gamma(lanes, unit) / unit * (1 if program.orders is None else program.orders)
-    if {inner.name for inner in op.regions[0].ops} <= _SMOOTH:
+    if {inner.name for inner in op.regions[0].ops} <= _SMOOTH | _DECIDING:
         program.smooth = twice.regions[0]
     both = evaluate(program, twice, [program.values[value.name] for value in twice.operands])
     program.orders, program.smooth = around
@@ -75,14 +75,21 @@ _SMOOTH = frozenset({"constant", "yield", "add", "sub", "mul", "div", "fma", "ne
 _SMOOTH |= frozenset({"precise_div", "precise_sqrt", "maxnum", "minnum", "exp", "exp2", "log", "log2", "sqrt", "rsqrt"})
 
 
+# Smooth but for where rounding can flip a comparison.
+_DECIDING = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "select"})
+
+
 def joined(program: BoundedProgram, region: Region, arguments: Sequence[Array]) -> list[Array]:
     """One combine of smooth functions: what it rounds, and how far it moves if its arguments move by their errors, each
     alone, to first order. Op by op, m1 + (m2 - m1) / 2 would count the error of m1 three times, and n lanes n^2 times.
+    Where a comparison may flip, the errors pass op by op.
     """
     count = len(arguments) // 4
     sides = [list(arguments[place : place + count]) for place in range(0, len(arguments), count)]
     (left, left_error, right, right_error), exact = sides, [np.zeros_like(error) for error in sides[1]]
     program.smooth = None
+    op_by_op = program.run(region, arguments)
+    flips = np.asarray(sum(_flips(program, region)))
     both = program.run(region, [*left, *exact, *right, *exact])
     program.smooth = region
     results, errors = both[: len(both) // 2], both[len(both) // 2 :]
@@ -94,16 +101,26 @@ def joined(program: BoundedProgram, region: Region, arguments: Sequence[Array]) 
         for end in (given[place] - error, given[place] + error) if error.any() else ():
             there = _in_f64(program, region, names, [*given[:place], end, *given[place + 1 :]])
             moved[place] = [np.fmax(far, np.abs(a - b)) for far, a, b in zip(moved[place], here, there, strict=True)]
-    sums = [sum(column) for column in zip(*moved, strict=True)]
-    errors = [error + np.where(np.isfinite(far), far, np.inf) for error, far in zip(errors, sums, strict=True)]
+    errors = [error + sum(column) for error, column in zip(errors, zip(*moved, strict=True), strict=True)]
+    errors = [
+        np.where(np.isnan(error), np.inf, np.where(flips > 0, slow, error))
+        for error, slow in zip(errors, op_by_op[len(results) :], strict=True)
+    ]
     return [*results, *errors]
+
+
+def _flips(program: BoundedProgram, region: Region) -> Iterator[Array]:
+    """For each comparison, over the axes of the arguments, how close it is to one that rounding can flip; 0 is far."""
+    axes = region.arguments[0].axes
+    conditions = (value for op in region.ops for value in op.results if value.dtype == BOOL)
+    return (program.align(program.error(value), value.axes, axes) for value in conditions)
 
 
 def _in_f64(program: BoundedProgram, region: Region, names: Sequence[Value], arrays: Sequence[Array]) -> list[Array]:
     """What the ops of a region give of its arguments in f64: of the values that it yields, without their errors."""
 
     def wide(values: Sequence[Value]) -> tuple[Value, ...]:
-        return tuple(replace(value, dtype=F64) for value in values)
+        return tuple(value if value.dtype == BOOL else replace(value, dtype=F64) for value in values)
 
     ops = [replace(op, operands=wide(op.operands), results=wide(op.results)) for op in region.ops]
     ops[-1] = replace(ops[-1], operands=ops[-1].operands[: len(names) // 2])

@@ -52,6 +52,19 @@ def test_welford_layernorm_is_decided_and_its_bounds_hold_other_groupings(n: int
     assert found.bounds["y"].max() < 0.05 and found.expected["y"].max() < 0.005
 
 
+def test_a_guard_that_is_certain_leaves_a_combine_as_tight_as_without_it() -> None:
+    guard = """    %some: bool[n] = gt %c3, %nothing
+    %ratio: f32[n] = div %c2, %c3
+    %r: f32[n] = select %some, %ratio, %nothing
+"""
+    guarded = WELFORD.replace("    %r: f32[n] = div %c2, %c3\n", guard)
+    guarded = guarded.replace("    %c3: f32[n]", "    %nothing: f32[n] = constant {value = 0.0}\n    %c3: f32[n]")
+    x, w = numbers(300)
+    plain, found = bounded(WELFORD, x, w), bounded(guarded, x, w)
+    assert found.values["t"] == plain.values["t"]
+    assert found.bounds["t"] == pytest.approx(plain.bounds["t"])
+
+
 @pytest.mark.parametrize("n", [1, 50])
 def test_a_recurrence_s_bounds_hold_every_grouping(n: int) -> None:
     x, w = numbers(n, 1)
