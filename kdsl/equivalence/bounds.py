@@ -65,6 +65,8 @@ def error_bounds(
     Raises KdslError as `interpreter.run` does.
     """
     found = hard_bounds(kernel, arguments, accuracy, same_casts)
+    if not any(np.any((bound > 0) & np.isfinite(bound)) for bound in found.bounds.values()):
+        return replace(found, expected=found.bounds)  # exact or undecided throughout: no rounding to add up
     expected = bounds_of(kernel, arguments, Model(accuracy, same_casts, rounding.likely_gamma)).bounds
     return replace(found, expected={name: np.minimum(bound, found.bounds[name]) for name, bound in expected.items()})
 
