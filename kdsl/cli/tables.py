@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from kdsl.equivalence.verdict import Outcome, Verdict
 
+if TYPE_CHECKING:
+    from kdsl.equivalence.explanation import Explanation
+
+SMALLEST_SHARE = 0.005  # of a bound, for a row of its own
 MESSAGE = 400  # characters that are shown; compilers write pages
 
 STYLES = {
@@ -37,6 +42,27 @@ def verdict_table(rows: Sequence[Verdict]) -> Table:
             "" if row.error_used_of_bound is None else f"{row.error_used_of_bound:.2g}",
             Text(_reason(row)),
         )
+    return table
+
+
+def explanation_title(found: Explanation) -> str:
+    """What the table of an explanation is about."""
+    head = f"{found.kernel} on {found.target}, {found.inputs}: "
+    if found.element is None:
+        return head + "no element is decided"
+    return head + f"{found.element} = {found.value:.6g}, hard bound {found.hard:.3g}, expected {found.expected:.3g}"
+
+
+def explanation_table(found: Explanation) -> Table:
+    """The lines that contribute to a bound, as shares of it; those of less than 0.5% together in the last row."""
+    table = Table("of the bound", "line", "ops")
+    for part in found.parts:
+        if part.share >= SMALLEST_SHARE:
+            place = f"{_nearby(part.file)}:{part.line}" if part.line else part.file
+            table.add_row(f"{part.share:.1%}", Text(place), Text(", ".join(part.ops)))
+    rest = sum(part.share for part in found.parts if part.share < SMALLEST_SHARE)
+    if rest:
+        table.add_row(f"{rest:.1%}", "all other lines", "")
     return table
 
 

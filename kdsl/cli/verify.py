@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kdsl.cli import screen
 from kdsl.cli.options import ArchOption, JsonOption, SourceArgument, TargetOption, parse_archs, parse_targets
+
+if TYPE_CHECKING:
+    from kdsl.equivalence.verdict import Verdict
+    from kdsl.runtime.loading import Loaded
 
 
 def verify(
@@ -21,13 +26,17 @@ def verify(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="What the examples are drawn from.")] = 0,
     json: JsonOption = None,
+    explain_bound: Annotated[
+        bool,
+        typer.Option("--explain-bound", help="Also show which source lines the error bound of each target comes from."),
+    ] = False,
 ) -> None:
     """Run what is emitted for each target and compare it with the oracle, edges poisoned."""
     from kdsl.cli.report import reported
     from kdsl.equivalence.verdict import Outcome, Verdict
     from kdsl.equivalence.verify import verify as verify_kernel
     from kdsl.runtime import unexpected
-    from kdsl.runtime.loading import Loaded, load
+    from kdsl.runtime.loading import load
     from kdsl.runtime.threads import Progress, in_threads
 
     with reported(json) as collected:
@@ -53,4 +62,22 @@ def verify(
         with screen.progress() as progress:
             for rows in in_threads(judged, kernels, progress):
                 collected.rows += rows
+    if explain_bound:
+        _show_explanations(kernels, targets, collected.rows, seed)
     raise typer.Exit(collected.exit_status())
+
+
+def _show_explanations(kernels: Sequence[Loaded], targets: Sequence[str], rows: Sequence[Verdict], seed: int) -> None:
+    """One table for each kernel and target that was run."""
+    from kdsl.cli.report import RAN
+    from kdsl.cli.tables import explanation_table, explanation_title
+    from kdsl.equivalence.explanation import explain_bound
+
+    ran = {(row.kernel, row.target) for row in rows if row.verdict in RAN}
+    for each in kernels:
+        for target in targets:
+            if target != "numpy" and (each.label, target) in ran:
+                found = explain_bound(each.kernel, each.label, target, seed)
+                typer.echo(f"\n{explanation_title(found)}")
+                if found.parts:
+                    screen.show_table(explanation_table(found))

@@ -1,4 +1,4 @@
-"""How error bounds pass through ops that move lanes, ops with regions, and memory access at computed places.
+"""How error bounds pass through ops that move lanes along axes.
 
 Where no rule is known, a result is undecided (infinite) as soon as an operand is not exact.
 """
@@ -11,27 +11,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdsl.equivalence import rounding
-from kdsl.ir.dtypes import F64
-from kdsl.ir.kernel import Op, Region, Value, walk
+from kdsl.ir.dtypes import F32, F64
+from kdsl.ir.kernel import Op, Value
 from kdsl.ir.meaning import Array
-from kdsl.ir.ops import OPS
+from kdsl.ir.meaning_tiles import back, lanes_of
 
 if TYPE_CHECKING:
     from kdsl.equivalence.bounds import BoundedProgram
 
+Rule = Callable[["BoundedProgram", Op, Sequence[Array]], list[Array]]
 
-def _blank(op: Op, error: float) -> list[Array]:
+
+def blank(op: Op, error: float) -> list[Array]:
+    """One error for all lanes of all results."""
     return [np.full([1] * len(value.axes), error) for value in op.results]
 
 
-def _inexact(program: BoundedProgram, operands: Sequence[Value]) -> bool:
-    return any(program.error(value).any() for value in operands)
+def exact_or_lost(program: BoundedProgram, op: Op, values: Sequence[Value]) -> list[Array]:
+    """For each result 0 where the values are exact, and infinity where one is not."""
+    return [np.where(program.inexact(values, result.axes), np.inf, 0.0) for result in op.results]
 
 
 def _unknown(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
     """Exact of exact operands; anything at all of others."""
-    return _blank(op, np.inf if _inexact(program, op.operands) else 0.0)
+    return exact_or_lost(program, op, op.operands)
 
 
 def _moved(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
@@ -41,32 +44,79 @@ def _moved(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Ar
 
 def _gather(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
     source, index = op.operands
-    if program.error(index).any():
-        return _blank(op, np.inf)
-    return program.on_all(op, [program.error(source), program.values[index.name]])
+    (error,) = program.on_all(op, [program.error(source), program.values[index.name]])
+    return [error + exact_or_lost(program, op, [index])[0]]
+
+
+# -- orders --------------------------------------------------------------------------------------------------------
 
 
 def _sort(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
-    """Of sorted numbers none moves further than the one that moves most; what is carried along may go anywhere."""
+    """What is carried along is undecided where its key may change places with another."""
     keys, *others = op.operands
-    worst = float(np.max(program.error(keys), initial=0.0))
-    if worst == 0:
-        return program.on_all(op, [program.values[keys.name], *map(program.error, others)], keep=1)
-    carried = [np.full([1] * len(value.axes), np.inf) for value in op.results[1:]]
-    return [np.full([1] * len(op.results[0].axes), worst), *carried]
+    axis, axes = op.attributes["axis"], op.results[0].axes
+    own = replace(keys, dtype=F64)
+    carrying = replace(op, operands=(*op.operands, own), results=(*op.results, replace(op.results[0], dtype=F64)))
+    errors = [program.error(value) for value in (*others, keys)]
+    _, *carried, own_error = program.on_all(carrying, [program.values[keys.name], *errors], keep=1)
+    place = axes.index(axis)
+    valid = np.moveaxis(program.valid(program.kernel.decided_along(axis, axes), axes), place, -1)
+    values, error = (np.moveaxis(array.astype(np.float64), place, -1) for array in (results[0], own_error))
+    valid = np.broadcast_to(valid, values.shape)
+    swapped = _may_swap(values, error, valid, bool(op.attributes.get("descending")))
+    lost = np.where(back(swapped, axis, axes), np.inf, 0.0)
+    alone = replace(op, operands=(keys,), results=op.results[:1])
+    return [_ranked(program, alone, results[0]), *(each + lost for each in carried)]
 
 
 def _topk(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
-    worst = float(np.max(program.error(op.operands[0]), initial=0.0))
-    shape = [1] * len(op.results[0].axes)
-    return [np.full(shape, worst), np.full(shape, np.inf if worst else 0.0)]
+    """A lane number is undecided where another lane may take its place."""
+    (source,), axis, target = op.operands, op.attributes["axis"], op.attributes["target"]
+    if not program.error(source).any():
+        return blank(op, 0.0)
+    axes = program.kernel.order({*source.axes, *program.kernel.with_validity(source.axes)})
+    both = [program.values[source.name], program.error(source)]
+    (lanes, error), valid = lanes_of(program, replace(op, operands=(source, source)), both, axis, axes)
+    lanes, place = lanes.astype(np.float64), op.results[1].axes.index(target)
+    chosen = np.clip(np.moveaxis(results[1], place, -1), 0, max(lanes.shape[-1] - 1, 0))
+    left_out = np.where(valid, lanes + error, -np.inf)
+    np.put_along_axis(left_out, chosen, -np.inf, axis=-1)
+    taken = [np.take_along_axis(array, chosen, axis=-1) for array in (lanes, error, valid)]
+    following = left_out.max(axis=-1, keepdims=True, initial=-np.inf)
+    swapped = _may_swap(taken[0], taken[1], taken[2], True, -following)
+    return [_ranked(program, op, results[0]), np.where(np.moveaxis(swapped, -1, place), np.inf, 0.0)]
+
+
+def _ranked(program: BoundedProgram, op: Op, result: Array) -> Array:
+    """The k-th of some numbers grows with each of them, so it lies between those of the ends of their intervals."""
+    source, wide = op.operands[0], result.astype(np.float64)
+    value, error = program.values[source.name].astype(np.float64), program.error(source)
+    low, high = (program.on_all(op, [end])[0] for end in (value - error, value + error))
+    bound = np.where(low == wide, 0.0, wide - low)
+    bound = np.maximum(bound, np.where(high == wide, 0.0, high - wide))
+    return np.where(np.isnan(bound), np.inf if error.any() else 0.0, bound)
+
+
+def _may_swap(values: Array, error: Array, valid: Array, descending: bool, following: Array | None = None) -> Array:
+    """Which of the sorted numbers along the last dimension may change places: their intervals meet. Exact ones do not,
+    for ties are broken by lane. `following` is the low end of what comes after them."""
+    values = -values if descending else values
+    reach = np.where(error > 0, error + np.spacing(np.abs(values)), 0.0)
+    low, high = np.where(valid, values - reach, np.inf), np.where(valid, values + reach, -np.inf)
+    last = np.full_like(low[..., :1], np.inf) if following is None else np.broadcast_to(following, low[..., :1].shape)
+    before = np.concatenate([np.full_like(high[..., :1], -np.inf), high[..., :-1]], axis=-1)
+    after = np.concatenate([low[..., 1:], last], axis=-1)
+    before = np.maximum.accumulate(before, axis=-1)
+    after = np.minimum.accumulate(after[..., ::-1], axis=-1)[..., ::-1]
+    return valid & ((before > low) | (high > after))
+
+
+# -- products ------------------------------------------------------------------------------------------------------
 
 
 def _dot_scaled(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
-    """As a dot of the scaled operands: gamma_n of the sum of the products' sizes, on both sides."""
+    """As a dot of the scaled operands."""
     left, left_scale, right, right_scale = op.operands
-    if _inexact(program, (left_scale, right_scale)):
-        return _blank(op, np.inf)
     sizes = [np.abs(program.values[value.name].astype(np.float64)) for value in (left, right)]
     reach = [size + program.error(value) for size, value in zip(sizes, (left, right), strict=True)]
     scales = [program.values[value.name] for value in (left_scale, right_scale)]
@@ -74,153 +124,19 @@ def _dot_scaled(program: BoundedProgram, op: Op, results: Sequence[Array]) -> li
     (most,) = program.on_all(op, [reach[0], scales[0], reach[1], scales[1]])
     # Operands wider than 8 bits may be rounded to bf16 where they are multiplied.
     unit = 2.0**-8 if max(left.dtype.bits, right.dtype.bits) > 8 else 2.0**-23
-    terms = np.asarray(float(program.size(op.attributes["axis"]) + 2))
-    most, size = most.astype(np.float64), size.astype(np.float64)
-    bound = most - size + 2 * rounding.gamma(terms, 2.0**-23) * most + 4 * unit * most
-    return [np.where(np.isfinite(bound), bound, np.inf)]
+    terms = program.terms(op, op.result.axes) + 2
+    # The oracle's own sum is in f64, of f32 products.
+    rounded = program.model.summed(op.name, size, most, terms, F32, op.result.dtype) + 4 * unit * most
+    bound = most - size + program.own(op, rounded)
+    lost = exact_or_lost(program, op, (left_scale, right_scale))[0]
+    return [np.where(np.isfinite(bound), bound, np.inf) + lost]
 
-
-# -- combines by a region ------------------------------------------------------------------------------------------
-
-_PICKS = frozenset({"maximum", "minimum", "yield"})
-_GROWS = frozenset({"add", "mul", "yield"})
-
-
-def _by(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
-    """Integers wrap, whatever the grouping. A float combine of max and min alone moves by no more than the lane that
-    moves most; one of sums and products alone is a polynomial of the lanes without a minus sign, each of whose terms
-    is rounded at most once for each op of each combine. Others are undecided unless they compute no number at all.
-    """
-    (region,) = op.regions
-    names = {inner.name for inner in region.ops}
-    computed = [value for inner in region.ops for value in inner.results if value.dtype.is_float]
-    picks = all(value.dtype.is_float for value in op.operands) and names <= _PICKS
-    if picks:
-        worst = max(float(np.max(program.error(value), initial=0.0)) for value in op.operands)
-        return _blank(op, worst)
-    if all(value.dtype.is_float for value in op.operands) and names <= _GROWS and _once(region):
-        return _polynomial(program, op, region)
-    chosen = names <= _PICKS | {"select", "constant", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"}
-    exact = not _inexact(program, op.operands) and (chosen or not computed)
-    return _blank(op, 0.0 if exact else np.inf)
-
-
-def _once(region: Region) -> bool:
-    """Whether no product multiplies two values of one lane, and nothing comes from outside."""
-    of = {argument.name: frozenset([argument.name]) for argument in region.arguments}
-    for op in region.ops:
-        if any(value.name not in of for value in op.operands):
-            return False
-        sources = [of[value.name] for value in op.operands]
-        if op.name == "mul" and sources[0] & sources[1]:
-            return False
-        of |= {value.name: frozenset().union(*sources) for value in op.results}
-    return True
-
-
-def _polynomial(program: BoundedProgram, op: Op, region: Region) -> list[Array]:
-    sizes = [np.abs(program.values[value.name].astype(np.float64)) for value in op.operands]
-    reach = [size + program.error(value) for size, value in zip(sizes, op.operands, strict=True)]
-    size, most = program.on_all(op, sizes), program.on_all(op, reach)
-    roundings = np.asarray(float(program.size(op.attributes["axis"]) * (len(region.ops) - 1)))
-    bounds = []
-    for value, small, large in zip(op.results, size, most, strict=True):
-        unit = 2.0 ** -(value.dtype.mantissa + 1)
-        bound = large - small + 4 * rounding.gamma(roundings, unit) * large
-        bounds.append(np.where(np.isfinite(bound), bound, np.inf))
-    return bounds
-
-
-# -- memory --------------------------------------------------------------------------------------------------------
-
-
-def _load_at(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
-    if _inexact(program, op.operands):
-        return _blank(op, np.inf)
-    if op.attributes["buffer"] not in program.error_memory:
-        return _blank(op, 0.0)
-    if "fill" in op.attributes:
-        op = replace(op, attributes={**op.attributes, "fill": 0.0})
-    with program.on_errors():
-        return program.on_all(op, [program.values[value.name] for value in op.operands])
-
-
-def _store_at(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
-    value, *places = op.operands
-    if _inexact(program, places):
-        spoil(program, [op])
-        return []
-    with program.on_errors():
-        program.on_all(op, [program.error(value), *(program.values[place.name] for place in places)])
-    return []
-
-
-def _atomic(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
-    """What an element held before depends on who came first; what it ends as does not, where nothing is rounded."""
-    buffer = op.attributes["buffer"]
-    memory, dtype = program.memory[buffer], program.kernel.buffer(buffer).dtype
-    exact = not _inexact(program, op.operands) and op.attributes.get("combine") not in (None, "exchange")
-    if exact and dtype.is_float and op.attributes["combine"] == "add":
-        exact = _adds_exactly(program, op, memory)
-    if not exact:
-        spoil(program, [op])
-    return _blank(op, np.inf)
-
-
-def _adds_exactly(program: BoundedProgram, op: Op, memory: Array) -> bool:
-    """Whether all numbers lie on one grid and are small enough that no order of adding them rounds."""
-    given = [array.astype(np.float64) for array in (program.values[op.operands[0].name], memory)]
-    finite = [np.where(np.isfinite(array), np.abs(array), 0.0) for array in given]
-    axes = {name for value in op.operands for name in program.kernel.tile_axes(value)}
-    repeats = np.prod([program.size(name) for name in axes], dtype=np.float64) / max(1, finite[0].size)
-    total = float(np.sum(finite[0])) * repeats + float(np.max(finite[1], initial=0.0))
-    steps = [step for step in map(rounding.grid, given) if step is not None]
-    # A margin for what other programs add.
-    return len(steps) == 2 and bool(rounding.sums_exactly(np.asarray(64 * total), min(steps), op.operands[0].dtype))
-
-
-def spoil(program: BoundedProgram, ops: Sequence[Op]) -> None:
-    """What these ops, or those in their regions, may write is undecided from here on."""
-    for op in walk(Region((), tuple(ops))):
-        if OPS[op.name].effect in ("write", "atomic") and op.attributes["buffer"] in program.error_memory:
-            program.error_memory[op.attributes["buffer"]][...] = np.inf
-
-
-# -- control -------------------------------------------------------------------------------------------------------
-
-
-def doubled(op: Op) -> Op:
-    """An `if`, `for` or `while` whose regions carry the errors beside the values; a test yields its condition alone."""
-    regions = []
-    for place, region in enumerate(op.regions):
-        *ops, final = region.ops
-        if not (op.name == "while" and place == 0):
-            final = replace(final, operands=_with_errors(final.operands))
-        regions.append(Region(_with_errors(region.arguments), (*ops, final)))
-    operands = op.operands if op.name == "if" else _with_errors(op.operands)
-    return replace(op, operands=operands, results=_with_errors(op.results), regions=tuple(regions))
-
-
-def error_of(value: Value) -> Value:
-    """The value that holds a value's errors."""
-    return replace(value, name=f"error of {value.name}", dtype=F64)
-
-
-def _with_errors(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    return (*values, *map(error_of, values))
-
-
-Rule = Callable[["BoundedProgram", Op, Sequence[Array]], list[Array]]
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("flip", "concat", "join", "split", "relabel"), _moved),
     **dict.fromkeys(("histogram", "philox", "bitcast", "poison", "let", "assert", "print"), _unknown),
-    **dict.fromkeys(("reduce_by", "scan_by"), _by),
-    **dict.fromkeys(("atomic", "atomic_cas"), _atomic),
     "gather": _gather,
     "sort": _sort,
     "topk": _topk,
     "dot_scaled": _dot_scaled,
-    "load_at": _load_at,
-    "store_at": _store_at,
 }

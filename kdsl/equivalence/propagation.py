@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdsl.equivalence import lanes, rounding
-from kdsl.interpreter.accuracy import ACCURACY as ORACLE
+from kdsl.equivalence import accesses, lanes, rounding
 from kdsl.ir.dtypes import BOOL, F32, F64, DType
 from kdsl.ir.kernel import Op
 from kdsl.ir.meaning import Array, convert
 from kdsl.ir.ops import OPS
-from kdsl.runtime.target import accuracy_of
 
 if TYPE_CHECKING:
     from kdsl.equivalence.bounds import BoundedProgram
@@ -35,10 +33,9 @@ _MEETING = 64.0
 
 def propagate(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Array]:
     """The errors of an op's results, each of its value's rank."""
-    if op.name == "store":
-        _store(program, op)
-    if op.name in lanes.RULES:
-        return lanes.RULES[op.name](program, op, results)
+    for rules in (lanes.RULES, accesses.RULES):
+        if op.name in rules:
+            return rules[op.name](program, op, results)
     if not op.results:
         return []
     if op.name in _EXACT and not any(error.any() for error in program.errors(op)):
@@ -71,7 +68,7 @@ def _pointwise(program: BoundedProgram, op: Op, result: Array) -> Array:
         propagated = np.where((np.abs(values[0]) < errors[0]), np.inf, propagated)
     bound = propagated
     if op.name not in _UNROUNDED:
-        bound = bound + _rounding(program, op, values, certain, wide, propagated)
+        bound = bound + program.own(op, _rounding(program, op, values, certain, wide, propagated))
     given = np.logical_or.reduce(np.broadcast_arrays(*(~np.isfinite(value) for value in values)))
     return _settled(bound, wide, np.isfinite(propagated) & (given | certain), dtype)
 
@@ -81,14 +78,18 @@ def _rounding(
 ) -> Array:
     """What the op rounds on the target and in the oracle; nothing where both compute an exact result."""
     dtype = op.result.dtype
-    target, oracle = accuracy_of(program.accuracy, op.name, dtype), accuracy_of(ORACLE, op.name, dtype)
+    target, oracle = program.model.of(op.name, dtype)
     # A few units more, because the spacing is that of the exact result, which may lie across a power of two.
-    magnitude = (np.abs(wide) + propagated) * (1 + 2.0 ** (3 - dtype.mantissa))
+    size = np.abs(wide)
+    if program.orders is not None and op.name in ("add", "sub"):
+        size = np.abs(values[0]) + np.abs(values[1])
+    magnitude = (size + propagated) * (1 + 2.0 ** (3 - dtype.mantissa))
     amount = (target.ulp + oracle.ulp) * rounding.ulp(magnitude, dtype) + target.absolute + oracle.absolute
     if target.ulp > 0.5 and op.name not in ("exp", "exp2"):
         return amount
     flushed = (wide != 0) & (np.abs(wide) < rounding.smallest_normal(dtype))
-    exact = certain & rounding.is_exact(op.name, values, wide, dtype)
+    is_exact = rounding.is_exact if program.orders is None else rounding.is_exact_in_any_order
+    exact = certain & is_exact(op.name, values, wide, dtype)
     return np.where(exact, np.where(flushed, target.absolute, 0.0), amount)
 
 
@@ -140,9 +141,10 @@ def _cast(program: BoundedProgram, op: Op, result: Array) -> Array:
     extra = _none(op)
     if dtype.is_float:
         tiny = (wide != 0) & (np.abs(wide) < rounding.smallest_normal(dtype))
-        extra = np.where(tiny, accuracy_of(program.accuracy, "cast", dtype).absolute, 0.0)
-        if not program.same_casts:
+        extra = np.where(tiny, program.model.of("cast", dtype)[0].absolute, 0.0)
+        if not program.model.same_casts:
             extra = extra + np.where(wide == value, 0.0, rounding.ulp(np.abs(value) + error, dtype))
+    extra = program.own(op, extra)
     if not error.any():
         return extra
     if op.operands[0].dtype == BOOL:
@@ -163,7 +165,7 @@ def _cast(program: BoundedProgram, op: Op, result: Array) -> Array:
 
 
 def _rearranged(program: BoundedProgram, op: Op, result: Array) -> Array:
-    return program.in_f64(op, program.values[f"error of {op.operands[0].name}"])
+    return program.in_f64(op, program.error(op.operands[0]))
 
 
 def _reduce(program: BoundedProgram, op: Op, result: Array) -> Array:
@@ -193,7 +195,7 @@ def _reduce(program: BoundedProgram, op: Op, result: Array) -> Array:
 
 def _dot(program: BoundedProgram, op: Op, result: Array) -> Array:
     left, right = (program.values[value.name].astype(np.float64) for value in op.operands)
-    left_error, right_error = (program.values[f"error of {value.name}"] for value in op.operands)
+    left_error, right_error = map(program.error, op.operands)
     left_size, right_size = np.abs(left), np.abs(right)
     wide, magnitude = result.astype(np.float64), program.in_f64(op, left_size, right_size)
     propagated = np.zeros_like(magnitude)
@@ -206,7 +208,7 @@ def _dot(program: BoundedProgram, op: Op, result: Array) -> Array:
         return propagated
     steps = rounding.grid(left), rounding.grid(right)
     step = None if steps[0] is None or steps[1] is None else steps[0] * steps[1]
-    terms = np.asarray(float(program.size(op.attributes["axis"])))
+    terms = program.terms(op, op.result.axes)
     return _accumulated(program, op, wide, magnitude, propagated, terms, rounding.sums_exactly(magnitude, step, dtype))
 
 
@@ -222,15 +224,11 @@ def _accumulated(
     """A sum or product of many terms, in any order, on both sides: gamma_n of the magnitudes' sum or product."""
     dtype = op.result.dtype
     accumulator = _accumulator(dtype)
-    target = accuracy_of(program.accuracy, op.name, dtype)
-    unit = 2.0**-accumulator.mantissa  # one ulp, relative; correct rounding is half of it
-    ours = rounding.gamma(roundings, unit / 2) * magnitude
-    theirs = rounding.gamma(roundings, unit * max(target.ulp, 0.5)) * (magnitude + propagated)
-    amount = ours + theirs + roundings * target.absolute
+    amount = program.model.summed(op.name, magnitude, magnitude + propagated, roundings, accumulator, dtype)
     if dtype != accumulator:
         # Rounded once more, to the result's type, on both sides.
         amount = amount + rounding.ulp((np.abs(wide) + propagated + amount) * (1 + 2.0 ** (3 - dtype.mantissa)), dtype)
-    bound = propagated + np.where(exact & (propagated == 0), 0.0, amount)
+    bound = propagated + program.own(op, np.where(exact & (propagated == 0), 0.0, amount))
     return _settled(bound, wide, np.isfinite(propagated) & (~np.isfinite(magnitude) | (propagated == 0)), dtype)
 
 
@@ -261,25 +259,6 @@ def _reduced_logic(program: BoundedProgram, op: Op, value: Array, error: Array) 
     return np.where(decided > 0, 0.0, total)
 
 
-# -- memory --------------------------------------------------------------------------------------------------------
-
-
-def _load(program: BoundedProgram, op: Op, result: Array) -> Array:
-    if op.attributes["buffer"] not in program.error_memory:
-        return _none(op)
-    fill = {"fill": 0.0} if "fill" in op.attributes else {}
-    with program.on_errors():
-        return program.in_f64(op, **fill)
-
-
-def _store(program: BoundedProgram, op: Op) -> None:
-    (value,) = op.operands
-    evaluate = OPS["store"].evaluate
-    assert evaluate is not None
-    with program.on_errors():
-        evaluate(program, op, [program.values[f"error of {value.name}"]])
-
-
 Rule = Callable[["BoundedProgram", Op, Array], Array]
 
 _RULES: dict[str, Rule] = {
@@ -290,7 +269,6 @@ _RULES: dict[str, Rule] = {
     "reshape": _rearranged,
     **dict.fromkeys(("reduce", "scan"), _reduce),
     "dot": _dot,
-    "load": _load,
 }
 
 # No error in, none out.

@@ -42,6 +42,20 @@ def gamma(roundings: Array, unit: float) -> Array:
     return np.where(total < 1, total / np.where(total < 1, 1 - total, 1), np.inf)
 
 
+# n independent roundings, spread evenly over [-u, u], add up to no more than this many sqrt(n) u but for one case in
+# 10^4: 3.9 standard deviations, of u / sqrt(3) each.
+LIKELY = 2.25
+
+
+def likely_gamma(roundings: Array, unit: float) -> Array:
+    """What n roundings of either sign add up to but for one case in 10^4: gamma with LIKELY sqrt(n) in place of n.
+
+    Higham and Mary, A new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019, theorem
+    2.4, whose lambda is LIKELY.
+    """
+    return gamma(np.minimum(roundings, LIKELY * np.sqrt(roundings)), unit)
+
+
 def grid(array: Array) -> float | None:
     """The step of the coarsest grid on which all finite elements lie, or None: then their sums may round."""
     finite = np.isfinite(array)
@@ -55,6 +69,15 @@ def grid(array: Array) -> float | None:
 def sums_exactly(total: Array, step: float | None, dtype: DType) -> Array:
     """Where terms on a grid whose absolute values add up to `total` have sums that are numbers of the type."""
     return np.asarray(total <= (0.0 if step is None else step) * 2.0 ** (dtype.mantissa + 1))
+
+
+def is_exact_in_any_order(op: str, operands: list[Array], result: Array, dtype: DType) -> Array:
+    """Where an op among others of a sum is seen to round nothing, however that is grouped: small whole numbers, with
+    room for other partial results."""
+    if op not in ("add", "sub", "mul"):
+        return np.asarray(result == 0) & (op == "div")
+    whole = [(array == np.rint(array)) & (np.abs(array) < 2.0 ** (dtype.mantissa - 9)) for array in (*operands, result)]
+    return np.asarray(np.logical_and.reduce(np.broadcast_arrays(*whole)))
 
 
 def is_exact(op: str, operands: list[Array], result: Array, dtype: DType) -> Array:

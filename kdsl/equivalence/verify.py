@@ -11,7 +11,7 @@ import numpy as np
 
 from kdsl.diagnostics import KdslError, fail
 from kdsl.equivalence.algebra.words import P
-from kdsl.equivalence.bounds import hard_bounds
+from kdsl.equivalence.bounds import error_bounds
 from kdsl.equivalence.compare import UNDECIDED_ALLOWED, Comparison, OutputError, compare, identical, merge
 from kdsl.equivalence.inputs import KINDS, draw_inputs
 from kdsl.equivalence.poisons import POISONS
@@ -123,6 +123,12 @@ class _Findings:
         total = merge(self.comparisons)
         if not total.elements:
             return {"verdict": Outcome.UNDECIDED, "message": "no output has an element that could be compared"}
+        if not total.likely:
+            message = (
+                f"{total.outside} of {total.elements} elements are outside the expected rounding error, of which "
+                f"1 in 10^4 may be; the furthest: {total.unexpected}"
+            )
+            return {"verdict": Outcome.MISMATCH, "message": message}
         share = total.undecided_fraction
         if share > UNDECIDED_ALLOWED:
             message = f"{share:.1%} of the elements hang on a comparison that rounding can flip"
@@ -221,7 +227,13 @@ def _judge_target(session: _Session, name: str, findings: _Findings) -> None:
         if findings.emitted is None:
             findings.emitted, findings.form = (target, source, trial), source.form
         _run(target, source, trial, (session.seed, place), findings)
-    findings.checks += [f"run by {target.toolchain().runs_on}", _tried(trials), "exact and generic inputs for each"]
+    total = merge(findings.comparisons)
+    findings.checks += [
+        f"run by {target.toolchain().runs_on}",
+        _tried(trials),
+        "exact and generic inputs for each",
+        f"outside the expected rounding error: {total.outside} of {total.elements} elements",
+    ]
 
 
 def _run(target: Target, source: Source, trial: Binding, seed: tuple[int, int], findings: _Findings) -> None:
@@ -230,7 +242,7 @@ def _run(target: Target, source: Source, trial: Binding, seed: tuple[int, int], 
     for kind in KINDS:
         findings.at = f"{in_words(trial)}, {kind} inputs (seed {seed[0]}): "
         arguments = draw_inputs(bound, kind, seed, trial.scalars)
-        reference = hard_bounds(bound, arguments, target.accuracy)
+        reference = error_bounds(bound, arguments, target.accuracy)
         # What nothing was written to holds poison here and there alike, so that only other poison shows it.
         unwritten = identical(run(bound, arguments, POISONS[OTHER_POISON]), reference.values).worst
         if unwritten is not None:
@@ -239,7 +251,8 @@ def _run(target: Target, source: Source, trial: Binding, seed: tuple[int, int], 
             )
         # Copies: a target that writes to its inputs must not change what comes after.
         given = {name: np.array(value) if np.ndim(value) else value for name, value in arguments.items()}
-        comparison = compare(target.run(source, trial.sizes, given), reference.values, reference.bounds)
+        written = target.run(source, trial.sizes, given)
+        comparison = compare(written, reference.values, reference.bounds, reference.expected)
         findings.comparisons.append(comparison)
         if comparison.worst is not None:
             raise Violation("differs from the oracle", str(comparison.worst))

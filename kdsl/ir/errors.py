@@ -59,7 +59,7 @@ def quotient(values: Sequence[Array], errors: Sequence[Array], result: Array) ->
 
 
 def lipschitz(constant: float) -> ErrorRule:
-    """A function whose slope never exceeds a constant: tanh, sin, erf (2/sqrt(pi)), sigmoid (1/4)."""
+    """A function whose slope never exceeds a constant: sin and cos (1)."""
 
     def rule(values: Sequence[Array], errors: Sequence[Array], result: Array) -> Array:
         return constant * errors[0]

@@ -76,9 +76,9 @@ define_unary("sqrt", "square root", np.sqrt, errors.power(0.5))
 define_unary("rsqrt", "1 / sqrt(x)", meaning.wide(lambda x: 1.0 / np.sqrt(x)), errors.power(-0.5))
 define_unary("sin", "sine, x in radians", np.sin, errors.lipschitz(1.0))
 define_unary("cos", "cosine, x in radians", np.cos, errors.lipschitz(1.0))
-define_unary("tanh", "hyperbolic tangent", np.tanh, errors.lipschitz(1.0))
-define_unary("erf", "error function", meaning.wide(functions.erf), errors.lipschitz(2 / np.sqrt(np.pi)))
-define_unary("sigmoid", "1 / (1 + exp(-x))", meaning.wide(functions.sigmoid), errors.lipschitz(0.25))
+define_unary("tanh", "hyperbolic tangent", np.tanh, errors.monotone(np.tanh))
+define_unary("erf", "error function", meaning.wide(functions.erf), errors.monotone(functions.erf))
+define_unary("sigmoid", "1 / (1 + exp(-x))", meaning.wide(functions.sigmoid), errors.monotone(functions.sigmoid))
 
 define(
     OpSpec(

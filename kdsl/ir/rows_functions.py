@@ -35,10 +35,10 @@ define_unary("cbrt", "cube root", meaning.wide(np.cbrt), errors.monotone(np.cbrt
 define_unary("tan", "tangent, x in radians", meaning.wide(np.tan), errors.tangent)
 define_unary("asin", "inverse sine", meaning.wide(np.arcsin), errors.monotone(np.arcsin, -1.0, 1.0))
 define_unary("acos", "inverse cosine", meaning.wide(np.arccos), errors.monotone(np.arccos, -1.0, 1.0))
-define_unary("atan", "inverse tangent", meaning.wide(np.arctan), errors.lipschitz(1.0))
+define_unary("atan", "inverse tangent", meaning.wide(np.arctan), errors.monotone(np.arctan))
 define_unary("sinh", "hyperbolic sine", meaning.wide(np.sinh), errors.monotone(np.sinh))
 define_unary("cosh", "hyperbolic cosine", meaning.wide(np.cosh), errors.hyperbolic_cosine)
-define_unary("asinh", "inverse hyperbolic sine", meaning.wide(np.arcsinh), errors.lipschitz(1.0))
+define_unary("asinh", "inverse hyperbolic sine", meaning.wide(np.arcsinh), errors.monotone(np.arcsinh))
 define_unary("acosh", "inverse hyperbolic cosine", meaning.wide(np.arccosh), errors.monotone(np.arccosh, low=1.0))
 define_unary("atanh", "inverse hyperbolic tangent", meaning.wide(np.arctanh), errors.monotone(np.arctanh, -1.0, 1.0))
 

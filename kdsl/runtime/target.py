@@ -76,12 +76,15 @@ class Toolchain:
 class Accuracy:
     """How far one op may be from the exact result, on a target: `ulp` of the result's dtype plus `absolute`.
 
-    `source` says who states it. An op without an entry is rounded correctly (0.5 ulp).
+    Of a sum or dot `ulp` counts for each term, and `addition` for each addition, in ulp of the accumulator: more than
+    0.5 if it does not round to nearest, so that all errors may have one sign. `source` says who states it. An op
+    without an entry is rounded correctly (0.5 ulp).
     """
 
     ulp: float
     absolute: float = 0.0
     source: str = ""
+    addition: float = 0.5
 
 
 AccuracyTable = Mapping[tuple[str, str], Accuracy]  # (op, dtype name) -> Accuracy; dtype "*" for all

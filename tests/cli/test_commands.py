@@ -12,6 +12,7 @@ import pytest
 
 from kdsl.cli import USAGE, main
 from kdsl.diagnostic_codes import CODES
+from kdsl.equivalence.explanation import Explanation, Part
 from kdsl.equivalence.verdict import Outcome, Verdict
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/verdict.json").read_text())
@@ -236,6 +237,27 @@ def test_verify_shows_and_writes_what_it_is_told(
         "examples": 3,
         "seed": 5,
     }
+
+
+def test_verify_explains_the_bound_of_each_target_that_ran(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def verify(kernel: Any, **options: Any) -> list[Verdict]:
+        outcomes = {"numpy": Outcome.VERIFIED, "fake": Outcome.VERIFIED, "broken": Outcome.REFUSED}
+        return [Verdict(kernel=options["source"], target=name, verdict=outcomes[name]) for name in outcomes]
+
+    def explain_bound(kernel: Any, source: str, target: str, seed: int) -> Explanation:
+        return Explanation(source, target, f"seed {seed}", "y[0]", 1.0, 0.5, 0.25, (Part("s.py", 3, ("exp",), 1.0),))
+
+    monkeypatch.setattr("kdsl.equivalence.verify.verify", verify)
+    monkeypatch.setattr("kdsl.equivalence.explanation.explain_bound", explain_bound)
+    command = ["verify", SOFTMAX, "--target", "fake,broken", "--seed", "5"]
+    assert main([*command, "--explain-bound"]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "softmax on fake, seed 5: y[0] = 1, hard bound 0.5, expected 0.25" in shown
+    assert "s.py:3 exp" in shown and "on broken" not in shown and "on numpy" not in shown
+    assert main(command) == 1
+    assert "hard bound" not in capsys.readouterr().out
 
 
 def test_an_exception_in_verify_is_an_error_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

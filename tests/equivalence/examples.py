@@ -79,6 +79,14 @@ def half_written(x: Tensor[N, f32], out: Out[M, N, f32], *, BN: Tile = 32) -> No
 
 
 @kdsl.kernel
+@kdsl.example(M=30, N=40)
+def totals(x: Tensor[M, N, f32], total: Out[M, f32], *, BM: Tile = 32) -> None:
+    """The sum of the sizes of each row."""
+    for m in kdsl.grid(M.tiles(BM)):
+        total[m] = kdsl.sum(kdsl.abs(x[m, :]), over=N)
+
+
+@kdsl.kernel
 @kdsl.example(N=40, scale=0.3)
 def scaled(x: Tensor[N, f32], out: Out[N, f32], scale: Scalar[f32], *, BN: Tile = 32) -> None:
     """out = x * scale"""
@@ -86,4 +94,14 @@ def scaled(x: Tensor[N, f32], out: Out[N, f32], scale: Scalar[f32], *, BN: Tile 
         out[n] = x[n] * scale
 
 
-__all__ = ["SMALL", "attention", "extremes", "half_written", "leaky", "rounding_sign", "scaled", "with_examples"]
+__all__ = [
+    "SMALL",
+    "attention",
+    "extremes",
+    "half_written",
+    "leaky",
+    "rounding_sign",
+    "scaled",
+    "totals",
+    "with_examples",
+]

@@ -8,12 +8,12 @@ import pytest
 from kdsl.equivalence.bounds import Bounded, hard_bounds
 from kdsl.equivalence.compare import compare
 from kdsl.equivalence.inputs import draw_inputs
+from kdsl.equivalence.perturbation import perturbed_run
 from kdsl.interpreter import run
 from kdsl.ir.kernel import Kernel, bind
 from kdsl.ir.text import parse_kernel
 from kdsl.runtime.examples import bound_examples
 from kdsl.runtime.target import Accuracy, AccuracyTable
-from tests.equivalence.conforming import conforming_run
 from tests.equivalence.examples import SMALL, leaky, rounding_sign
 
 # What a device is like: approximate functions, one with an absolute error, everything else rounded correctly.
@@ -46,7 +46,7 @@ def test_no_conforming_implementation_leaves_the_bounds(name: str, place: int, s
     for seed in range(8 if share else 1):
         kernel, arguments = case(name, place, seed=seed)
         bounded = hard_bounds(kernel, arguments, LOOSE)
-        found = compare(conforming_run(kernel, arguments, LOOSE, seed, share), bounded.values, bounded.bounds)
+        found = compare(perturbed_run(kernel, arguments, LOOSE, seed, share), bounded.values, bounded.bounds)
         assert found.worst is None, str(found.worst)
         assert found.undecided == 0
 
@@ -55,7 +55,7 @@ def test_no_conforming_implementation_leaves_the_bounds(name: str, place: int, s
 def test_bounds_are_within_10000_times_the_observed_error(name: str) -> None:
     kernel, arguments = case(name, 0)
     bounded = hard_bounds(kernel, arguments, {})
-    exact = conforming_run(kernel, arguments, {}, 0, 0.0)
+    exact = perturbed_run(kernel, arguments, {}, 0, 0.0)
     for output, array in bounded.values.items():
         observed = np.abs(array.astype(np.float64) - exact[output]).max()
         assert np.median(bounded.bounds[output]) <= 1e4 * max(observed, 2.0**-24)
@@ -195,5 +195,5 @@ def text_kernel(text: str, **sizes: int) -> Kernel:
 def test_an_implementation_that_is_worse_than_its_table_leaves_the_bounds() -> None:
     kernel, arguments = case("vector_add", 0)
     bounded = hard_bounds(kernel, arguments, {})
-    worse = conforming_run(kernel, arguments, {("add", "f32"): Accuracy(8.0)}, 0, 1.0)
+    worse = perturbed_run(kernel, arguments, {("add", "f32"): Accuracy(8.0)}, 0, 1.0)
     assert compare(worse, bounded.values, bounded.bounds).error_used > 1

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kdsl.equivalence.compare import Comparison, OutputError, compare, identical
+from kdsl.equivalence.compare import Comparison, OutputError, compare, identical, merge
 from kdsl.ir.meaning import Array
 
 NAN, INF = np.nan, np.inf
@@ -49,6 +49,23 @@ def test_a_nan_or_infinity_on_one_side_is_a_difference_whatever_the_finite_bound
     assert found.error_used == INF
     assert found.worst is not None
     assert found.worst.index == (1,)
+
+
+def test_elements_outside_the_expected_bound_are_counted_and_the_furthest_is_named() -> None:
+    actual, expected = f32(0, 1.5, 2.9, 3), f32(0, 1, 2, 4)
+    limits = {"y": np.array([2.0, 2, 2, INF])}, {"y": np.array([0, 1, 0.3, 0.1])}
+    found = compare({"y": actual}, {"y": expected}, *limits)
+    assert (found.worst, found.outside, found.outside_fraction) == (None, 1, 0.25)
+    assert found.error_used == pytest.approx(0.45)
+    assert str(found.unexpected) == "y[2] is 2.9000001, expected 2 (may differ by 0.3)"
+    assert merge([found, found]).outside == 2
+    assert merge([Comparison(), found]).unexpected == found.unexpected
+
+
+@pytest.mark.parametrize(("outside", "elements", "likely"), [(0, 0, True), (1, 3, True), (2, 3, False)])
+def test_one_element_of_each_10000_begun_may_be_outside(outside: int, elements: int, likely: bool) -> None:
+    assert Comparison(elements=elements, outside=outside).likely == likely
+    assert Comparison(elements=elements + 20_000, outside=outside + 2).likely == likely
 
 
 def test_undecided_elements_are_counted_and_not_compared() -> None:

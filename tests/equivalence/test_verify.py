@@ -4,13 +4,23 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kdsl.equivalence.verdict import Outcome, Verdict, VerdictReport
 from kdsl.equivalence.verify import verify
 from kdsl.lang.kernel import Kernel
 from tests.equivalence import targets
-from tests.equivalence.examples import SMALL, extremes, half_written, leaky, rounding_sign, scaled, with_examples
+from tests.equivalence.examples import (
+    SMALL,
+    extremes,
+    half_written,
+    leaky,
+    rounding_sign,
+    scaled,
+    totals,
+    with_examples,
+)
 from tests.equivalence.targets import FakeTarget
 from tests.equivalence.test_verdict import VALIDATOR, VERSIONS
 
@@ -100,6 +110,21 @@ def test_a_planted_fault_is_a_mismatch_that_names_the_example_and_the_element(fa
     output = {"matmul": "c", "vector_add": "out", "attention": "out"}.get(name, "y")
     for part in ("T=", "inputs (seed 0)", f"differs from the oracle: {output}[", "expected"):
         assert part in (row.message or "")
+
+
+def test_a_bias_within_the_hard_bound_is_a_mismatch_that_gives_the_share(judge: Judge) -> None:
+    def biased(kernel: Any, arguments: Any) -> Any:
+        """Sums that round are too small, as if their additions cut off."""
+        (total,) = FakeTarget().execute(kernel, arguments).values()
+        return {"total": np.where(total == np.rint(total), total, total * np.float32(1 - 300 * 2.0**-24))}
+
+    wide = with_examples(totals, {"M": 300, "N": 1000})
+    assert judge(wide, FakeTarget(), examples=1).checks[-1] == "outside the expected rounding error: 0 of 600 elements"
+    row = judge(wide, FakeTarget(biased), examples=1)
+    assert row.verdict is Outcome.MISMATCH
+    assert row.error_used_of_bound is not None and row.error_used_of_bound < 1
+    assert "of 600 elements are outside the expected rounding error, of which 1 in 10^4 may be" in str(row.message)
+    assert "the furthest: total[" in str(row.message)
 
 
 @pytest.mark.parametrize("execute", [targets.outputs_swapped, targets.forgets_an_output])
