@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kdsl.cli import screen
 from kdsl.cli.options import ArchOption, JsonOption, SourceArgument, TargetOption, parse_archs, parse_targets
+
+SHRINK_SECONDS = 20.0  # for each mismatch
 
 
 def verify(
@@ -20,6 +23,10 @@ def verify(
         typer.Option("--examples", min=1, metavar="N", help="Examples to run on each target.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="What the examples are drawn from.")] = 0,
+    save_failures: Annotated[
+        Path | None,
+        typer.Option("--save-failures", metavar="DIR", help="Keep examples that fail there, and try them first."),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Run what is emitted for each target and compare it with the oracle, edges poisoned."""
@@ -45,6 +52,8 @@ def verify(
                     examples=examples,
                     seed=seed,
                     progress=say,
+                    shrink_seconds=SHRINK_SECONDS,
+                    save_failures=save_failures,
                 )
             except Exception as error:
                 failed = Verdict(kernel=each.label, target="", verdict=Outcome.ERROR, message=unexpected.summary(error))
@@ -53,4 +62,7 @@ def verify(
         with screen.progress() as progress:
             for rows in in_threads(judged, kernels, progress):
                 collected.rows += rows
+    for row in collected.rows:
+        if row.counterexample is not None:
+            screen.say(f"\nA small example that fails, as a file to run:\n\n{row.counterexample}")
     raise typer.Exit(collected.exit_status())
