@@ -33,7 +33,7 @@ def test_a_kernel_that_is_wrong_fails_with_the_reason_and_a_counter_example() ->
         assert_verified(half_written, examples=1)
     text = str(failure.value)
     assert "half_written on numpy is mismatch" in text
-    assert "in an output before it is written" in text
+    assert "elements of out are never written" in text
     assert "CASE = {" in text
     assert "'sizes': {'M': 2, 'N': 1}" in text
 
