@@ -303,6 +303,27 @@ CODES: dict[str, Code] = {
         "`--out` names a folder and `--json` a file. Both are made where they do not exist; a manifest that kdsl "
         "did not write is not overwritten.",
     ),
+    "K0410": Code(
+        "cannot tell what {name} may hold: {problem}",
+        'declare it: `@kdsl.example(..., inputs={{"{name}": kdsl.testing.integers(0, N)}})`',
+        "`kdsl verify` draws the inputs of a kernel. Integers that become places or limits of loops have to lie inside "
+        "the tensors, and what is stored to must not be stored to twice: ranges are read off the kernel. Where that is "
+        "not possible, the example says how to draw: `kdsl.testing.integers(low, high)`, `kdsl.testing.distinct(low, "
+        "high)`, `kdsl.testing.offsets(total)`, a number for all elements, or a function of a NumPy generator, the "
+        "shape and the sizes.",
+    ),
+    "K0411": Code(
+        "the inputs that {kernel} declares for {name} do not fit: {problem}",
+        "correct `inputs={{...}}` of the example",
+        "`inputs` of an example names tensors of the kernel that are not outputs, and gives for each a number or a "
+        "function of a NumPy generator, the shape and the sizes that returns an array of that shape.",
+    ),
+    "K0412": Code(
+        "{path} is no counter-example of `kdsl verify`: {problem}",
+        "delete it, or name another folder with `--save-failures`",
+        "`kdsl verify --save-failures DIR` keeps one Python file for each kernel and target that failed, and tries it "
+        "first the next time. The files are read, not run: `CASE` has to be a literal as it was written.",
+    ),
     "K0501": Code(
         "{kernel} needs the size {size}",
         "pass it by name",

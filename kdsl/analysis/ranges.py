@@ -17,17 +17,18 @@ from kdsl.ir.kernel import Constraint, Kernel
 Interval = tuple[int, int]
 
 
-def interval(kernel: Kernel, form: Expr) -> Interval | None:
+def interval(kernel: Kernel, form: Expr, known: Mapping[str, Interval] | None = None) -> Interval | None:
     """The least and the greatest value of a form over all lanes of all programs, or None where a size is not bound.
 
-    Exact for a form that is linear in axes whose extents are constant; otherwise it may be too wide. Where an axis has
-    no points at all, the form has no values and the interval means nothing.
+    `known` has the ends of symbols that are no axes, or that go before an axis's own. Exact for a form that is linear
+    in axes whose extents are constant; otherwise it may be too wide. Where an axis has no points at all, the form has
+    no values and the interval means nothing.
     """
     low = high = 0
     for monomial, coefficient in form.terms:
         ends: Interval = (coefficient, coefficient)
         for atom in monomial:
-            other = _atom_interval(kernel, atom)
+            other = _atom_interval(kernel, atom, known or {})
             if other is None:
                 return None
             corners = [a * b for a in ends for b in other]
@@ -36,12 +37,14 @@ def interval(kernel: Kernel, form: Expr) -> Interval | None:
     return low, high
 
 
-def _atom_interval(kernel: Kernel, atom: Atom) -> Interval | None:
+def _atom_interval(kernel: Kernel, atom: Atom, known_symbols: Mapping[str, Interval]) -> Interval | None:
     if isinstance(atom, Symbol):
+        if atom.name in known_symbols:
+            return known_symbols[atom.name]
         extent = next((axis.extent for axis in kernel.axes if axis.name == atom.name), None)
-        points = None if extent is None else interval(kernel, extent)
+        points = None if extent is None else interval(kernel, extent, known_symbols)
         return None if points is None else (0, max(0, points[1] - 1))
-    arguments = [interval(kernel, argument) for argument in atom.arguments]
+    arguments = [interval(kernel, argument, known_symbols) for argument in atom.arguments]
     known = [ends for ends in arguments if ends is not None]
     if len(known) < len(arguments):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from kdsl.equivalence.verdict import Verdict
     from kdsl.runtime.loading import Loaded
 
+SHRINK_SECONDS = 20.0  # for each mismatch
+
 
 def verify(
     source: SourceArgument,
@@ -25,6 +28,10 @@ def verify(
         typer.Option("--examples", min=1, metavar="N", help="Examples to run on each target.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="What the examples are drawn from.")] = 0,
+    save_failures: Annotated[
+        Path | None,
+        typer.Option("--save-failures", metavar="DIR", help="Keep examples that fail there, and try them first."),
+    ] = None,
     json: JsonOption = None,
     explain_bound: Annotated[
         bool,
@@ -54,6 +61,8 @@ def verify(
                     examples=examples,
                     seed=seed,
                     progress=say,
+                    shrink_seconds=SHRINK_SECONDS,
+                    save_failures=save_failures,
                 )
             except Exception as error:
                 failed = Verdict(kernel=each.label, target="", verdict=Outcome.ERROR, message=unexpected.summary(error))
@@ -62,6 +71,9 @@ def verify(
         with screen.progress() as progress:
             for rows in in_threads(judged, kernels, progress):
                 collected.rows += rows
+    for row in collected.rows:
+        if row.counterexample is not None:
+            screen.say(f"\nA small example that fails, as a file to run:\n\n{row.counterexample}")
     if explain_bound:
         _show_explanations(kernels, targets, collected.rows, seed)
     raise typer.Exit(collected.exit_status())

@@ -13,7 +13,7 @@ from kdsl.diagnostics import fail
 from kdsl.equivalence.inputs import draw_inputs
 from kdsl.equivalence.sizes import fits
 from kdsl.interpreter.provenance import Element, Provenance, provenance
-from kdsl.ir.kernel import Buffer, Kernel, bind
+from kdsl.ir.kernel import Buffer, Kernel, bind, size_values
 from kdsl.runtime.examples import Binding
 
 LARGEST = 1 << 12  # elements of all tensors together: a set of them is an integer of that many bits
@@ -93,4 +93,5 @@ def _check_alike(first: Kernel, second: Kernel) -> None:
 
 def draw_arguments(kernel: Kernel, binding: Binding, seed: int) -> dict[str, Any]:
     """Generic inputs for a bound kernel."""
-    return draw_inputs(kernel, "generic", (seed,), binding.scalars)
+    sizes = size_values(binding.kernel, binding.sizes)
+    return draw_inputs(kernel, "generic", (seed,), binding.scalars, binding.inputs, sizes)

@@ -1,17 +1,18 @@
 """Properties that a kernel has on the oracle, whatever it computes.
 
 tile sizes       no choice changes the result beyond rounding
-program order    the programs of a grid may run in any order: the same bits
+program order    the programs of a grid may run in any order: the same bits, or within rounding where they add in memory
 poison           what lies beyond the edges, and in outputs before they are written, is never used: the same bits
 passes           a pass preserves the result: the same bits; one that adds lanes to a sum, within rounding
 algebra          each pass, whatever order of sums it leaves, preserves the meaning over a finite field
+rows             where rows are seen to be independent, permuted ones give permuted results, within rounding
 IR text          printing and parsing gives an equal kernel
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,9 +21,11 @@ from kdsl.equivalence.algebra import check_passes, small_case
 from kdsl.equivalence.bounds import Bounded, hard_bounds
 from kdsl.equivalence.compare import Comparison, compare, identical, merge
 from kdsl.equivalence.poisons import POISONS
+from kdsl.equivalence.rows import find_rows
 from kdsl.interpreter import run
 from kdsl.interpreter.accuracy import ACCURACY
-from kdsl.ir.kernel import Kernel, bind
+from kdsl.interpreter.grid import Order
+from kdsl.ir.kernel import Kernel, bind, walk
 from kdsl.ir.text import parse_kernel, print_kernel
 from kdsl.passes import PASSES, run_passes
 from kdsl.runtime.examples import Binding
@@ -70,22 +73,57 @@ def check_properties(example: Binding, arguments: Mapping[str, Any], seed: int) 
     """
     bound = bind(example.kernel, example.sizes, example.tiles)
     reference = hard_bounds(bound, arguments, ACCURACY, same_casts=False)
-    _check_order_and_poison(bound, arguments, reference, seed)
-    used = [_check_tiles(example, arguments, reference, seed), _check_passes(example, arguments, reference)]
+    used = [
+        _check_order_and_poison(bound, arguments, reference, seed),
+        _check_tiles(example, arguments, reference, seed),
+        _check_passes(example, arguments, reference),
+        _check_rows(bound, arguments, reference, seed),
+    ]
     return merge(used)
 
 
-def _check_order_and_poison(bound: Kernel, arguments: Mapping[str, Any], reference: Bounded, seed: int) -> None:
+def check_bits(example: Binding, arguments: Mapping[str, Any], seed: int) -> None:
+    """Check those properties of one example that need no error bounds, for inputs that these say nothing of.
+
+    Raises Violation, and KdslError if the oracle does not run.
+    """
+    bound = bind(example.kernel, example.sizes, example.tiles)
+    values = run(bound, arguments)
+    reference = Bounded(values, {name: np.full(array.shape, np.inf) for name, array in values.items()})
+    _check_order_and_poison(bound, arguments, reference, seed)
+    _check_exact_passes(_after_passes(example, arguments), reference)
+
+
+def _check_order_and_poison(bound: Kernel, arguments: Mapping[str, Any], reference: Bounded, seed: int) -> Comparison:
     """Both at once, because together they cost half; the culprit is looked for when they fail."""
     name = list(POISONS)[1 + seed % (len(POISONS) - 1)]
-    difference = identical(run(bound, arguments, POISONS[name], "reverse"), reference.values).worst
+    freedom = freedom_of_order(bound)
+    order: Order = "forward" if freedom == "any" else "reverse"
+    difference = identical(run(bound, arguments, POISONS[name], order), reference.values).worst
     if difference is None:
-        return
-    alone = identical(run(bound, arguments, order="reverse"), reference.values).worst
-    if alone is not None:
-        raise Violation("the result depends on the order of the programs", f"backwards, {alone}")
+        return Comparison()
+    alone = run(bound, arguments, order=order)
+    if identical(alone, reference.values).worst is not None:
+        claim = "the result depends on the order of the programs"
+        if freedom == "rounding":
+            used = _within_rounding(claim, alone, reference)
+            difference = identical(run(bound, arguments, POISONS[name], order), alone).worst
+            if difference is None:
+                return used
+        else:
+            raise Violation(claim, f"backwards, {identical(alone, reference.values).worst}")
     claim = "the result depends on what lies beyond an edge, or in an output before it is written"
     raise Violation(claim, f"with {name} there instead of NaN, {difference}")
+
+
+def freedom_of_order(kernel: Kernel) -> Literal["none", "rounding", "any"]:
+    """How the order of its programs may show in a result: not at all; in rounding, where they add up floats in memory;
+    or in any way, where what an atomic found goes into it, as with a place that each program takes in turn."""
+    atomics = [op for op in walk(kernel.body) if op.name in ("atomic", "atomic_cas")]
+    if any(op.results or op.name == "atomic_cas" or op.attributes["combine"] == "exchange" for op in atomics):
+        return "any"
+    added = any(kernel.buffer(op.attributes["buffer"]).dtype.is_float for op in atomics)
+    return "rounding" if added else "none"
 
 
 def _check_tiles(example: Binding, arguments: Mapping[str, Any], reference: Bounded, seed: int) -> Comparison:
@@ -117,11 +155,8 @@ def _check_other_tiles(
 
 
 def _check_passes(example: Binding, arguments: Mapping[str, Any], reference: Bounded) -> Comparison:
-    def result(names: tuple[str, ...]) -> dict[str, Any]:
-        return run(bind(run_passes(example.kernel, names), example.sizes, example.tiles), arguments)
-
-    if identical(result(EXACT_PASSES), reference.values).worst is not None:
-        _blame(result, reference)
+    result = _after_passes(example, arguments)
+    _check_exact_passes(result, reference)
     used = []
     for name in (name for name in PASSES if name not in EXACT_PASSES):
         try:
@@ -134,7 +169,37 @@ def _check_passes(example: Binding, arguments: Mapping[str, Any], reference: Bou
     return merge(used)
 
 
-def _blame(result: Callable[[tuple[str, ...]], dict[str, Any]], reference: Bounded) -> None:
+def _check_rows(kernel: Kernel, arguments: Mapping[str, Any], reference: Bounded, seed: int) -> Comparison:
+    """Of the rows that a kernel has, those whose turn it is are permuted: in other blocks they may round otherwise."""
+    found = find_rows(kernel)
+    if not found:
+        return Comparison()
+    rows = found[seed % len(found)]
+    order = np.random.default_rng([seed, 0x905]).permutation(rows.count)
+
+    def permuted(arrays: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: np.take(array, order, axis=rows.dimensions[name]) if name in rows.dimensions else array
+            for name, array in arrays.items()
+        }
+
+    expected = Bounded(permuted(reference.values), permuted(reference.bounds))
+    return _within_rounding("permuted rows do not give permuted rows", run(kernel, permuted(arguments)), expected)
+
+
+Result = Callable[[tuple[str, ...]], dict[str, Any]]
+
+
+def _after_passes(example: Binding, arguments: Mapping[str, Any]) -> Result:
+    return lambda names: run(bind(run_passes(example.kernel, names), example.sizes, example.tiles), arguments)
+
+
+def _check_exact_passes(result: Result, reference: Bounded) -> None:
+    if identical(result(EXACT_PASSES), reference.values).worst is not None:
+        _blame(result, reference)
+
+
+def _blame(result: Result, reference: Bounded) -> None:
     for count in range(1, len(EXACT_PASSES) + 1):
         difference = identical(result(EXACT_PASSES[:count]), reference.values).worst
         if difference is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from kdsl.analysis.ranges import interval
 from kdsl.diagnostics import KdslError
 from kdsl.ir.kernel import Kernel, Op, bind, walk
 
@@ -63,10 +64,10 @@ def fits(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
     elements = [math.prod(int(size.evaluate({})) for size in buffer.shape) for buffer in bound.buffers]
     # An integer that data gives limits loops over a dimension, of which the longest is as long as it can be.
     longest = max((int(size.evaluate({})) for buffer in bound.buffers for size in buffer.shape), default=0)
-    extents = {axis.name: 0 for axis in bound.axes} | {integer.name: longest + 1 for integer in bound.integers}
-    for axis in bound.axes:  # a causal loop is longest in the last program
-        last = {name: max(extents[name] - 1, 0) for name in axis.extent.symbols}
-        extents[axis.name] = int(axis.extent.evaluate(last))
+    data = {integer.name: (0, longest) for integer in bound.integers}
+    # A causal loop is longest in the last program.
+    ends = {axis.name: interval(bound, axis.extent, data) for axis in bound.axes}
+    extents = {name: 0 if end is None else max(0, end[1]) for name, end in ends.items()}
     steps = math.prod(extents[axis.name] for axis in bound.axes if axis.kind != "tile")
     ops = list(walk(bound.body))
     widest = max((_work(bound, op, extents) for op in ops), default=0)

@@ -50,6 +50,8 @@ class Verdict:
     undecided_fraction: float | None = None  # of the output elements
     checks: tuple[str, ...] = ()  # what was done to reach the verdict, in order
     seconds: float | None = None  # wall time
+    # A small example that fails, as a Python file; not part of the JSON.
+    counterexample: str | None = field(default=None, metadata={"json": False})
     # The refusal that the kernel declares for this target, `refuses={"tpu": "K0301"}`; not part of the JSON.
     declared_refusal: str | None = field(default=None, metadata={"json": False})
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from kdsl.diagnostics import KdslError, fail
 from kdsl.equivalence.algebra.words import P
-from kdsl.equivalence.bounds import error_bounds
-from kdsl.equivalence.compare import UNDECIDED_ALLOWED, Comparison, OutputError, compare, identical, merge
-from kdsl.equivalence.inputs import KINDS, draw_inputs
+from kdsl.equivalence.cases import Case, save, saved
+from kdsl.equivalence.compare import UNDECIDED_ALLOWED, Comparison, OutputError, merge
+from kdsl.equivalence.inputs import BASE_KINDS, OTHER_KINDS, SCHEDULE, Kind, draw_for, without_extremes
+from kdsl.equivalence.judging import check_on_target, judge_on_oracle, judge_on_target
 from kdsl.equivalence.poisons import POISONS
-from kdsl.equivalence.properties import EXACT_PASSES, Violation, check_algebra, check_properties, check_text
+from kdsl.equivalence.properties import EXACT_PASSES, Violation, check_algebra
+from kdsl.equivalence.shrink import shrink
 from kdsl.equivalence.trials import draw_trials
 from kdsl.equivalence.verdict import Outcome, Verdict
-from kdsl.interpreter import checked, run
-from kdsl.ir.kernel import bind
 from kdsl.lang.kernel import Kernel
 from kdsl.passes import PASSES
 from kdsl.runtime.description import in_words, plain
@@ -40,15 +39,18 @@ def verify(
     examples: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    shrink_seconds: float = 0.0,
+    save_failures: Path | None = None,
 ) -> list[Verdict]:
     """Judge a kernel on the oracle, then on each target's host stand-in. Nothing is raised: all becomes a row.
 
     `source` is the kernel's label, `module:function`. The first row is of the target "numpy", the oracle itself,
     whether asked for or not; then each target has one row, or one for each of `archs` that is its own, whose compiler
     is then asked too. `examples`, at least 1, is how many are tried in each row (default 30 on the oracle, 6 on a
-    target). Equal seeds give equal examples.
+    target). Equal seeds give equal examples. A mismatch is shrunk for `shrink_seconds`, and its row then has a
+    counter-example; those in the folder `save_failures` are tried first, and new ones kept there.
     """
-    session = _Session(kernel, source, examples, seed, progress or (lambda text: None))
+    session = _Session(kernel, source, examples, seed, progress or (lambda text: None), shrink_seconds, save_failures)
     rows = [session.row("numpy", _judge_oracle)]
     for name in targets:
         if name != "numpy":
@@ -65,6 +67,8 @@ class _Session:
     examples: int | None
     seed: int
     progress: Progress
+    shrink_seconds: float
+    save_failures: Path | None
 
     def count(self, default: int) -> int:
         return default if self.examples is None else max(1, self.examples)
@@ -79,10 +83,12 @@ class _Session:
             outcome = findings.outcome()
         except (Violation, OutputError) as difference:
             outcome = {"verdict": Outcome.MISMATCH, "message": f"{findings.at}{difference}"}
+            outcome["counterexample"] = self.counterexample(target, findings, str(difference))
         except KdslError as error:
             outcome = _refusal(error)
             if outcome["verdict"] is Outcome.MISMATCH:
                 outcome["message"] = f"{findings.at}{outcome['message']}"
+                outcome["counterexample"] = self.counterexample(target, findings, error.message)
         except Exception as error:
             outcome = {"verdict": Outcome.ERROR, "message": f"{findings.at}{summary(error)}"}
         return Verdict(
@@ -94,8 +100,25 @@ class _Session:
             seconds=time.perf_counter() - started,
         )
 
+    def counterexample(self, target: str, findings: _Findings, problem: str) -> str | None:
+        """A small example that fails, as a Python file, and kept where the caller wants it."""
+        if findings.case is None or not (self.shrink_seconds or self.save_failures):
+            return None
+        self.progress(f"{self.label}: {target}: looking for a smaller example that fails")
+        case, problem = shrink(findings.case, self.shrink_seconds) if self.shrink_seconds else (findings.case, problem)
+        if self.save_failures is not None:
+            save(self.save_failures, self.label, case, problem)
+        return case.snippet(problem)
 
-OTHER_POISON = "-3e38"  # than the NaN that the oracle starts from
+    def retry(self, target: Target | None, findings: _Findings) -> None:
+        """Try what failed before. Raises Violation if it still does."""
+        for file, case in saved(self.save_failures, self.label, target) if self.save_failures is not None else ():
+            findings.at = f"{file}: "
+            problem = case.problem()
+            if problem is not None:
+                findings.case = case
+                raise Violation("a saved counter-example still fails", problem)
+            findings.checks.append(f"{file.name} holds now")
 
 
 @dataclass
@@ -107,7 +130,11 @@ class _Findings:
     form: str | None = None
     at: str = ""  # the example in hand
     warnings: dict[str, str] = field(default_factory=dict)  # the first of each place
+    case: Case | None = None  # the same, so that it can be tried again
     emitted: tuple[Target, Source, Binding] | None = None  # of the default example
+
+    def warn(self, warning: KdslError) -> None:
+        self.warnings.setdefault(str(warning.location), f"warning: {self.at}{warning.message}")
 
     def measured(self) -> dict[str, Any]:
         total = merge(self.comparisons)
@@ -149,33 +176,37 @@ def _refusal(error: KdslError) -> dict[str, Any]:
 
 
 def _judge_oracle(session: _Session, target: str, findings: _Findings) -> None:
+    session.retry(None, findings)
     count = session.count(ORACLE_EXAMPLES)
     trials = draw_trials(session.kernel, count, session.seed)
     for place, trial in enumerate(trials):
         session.progress(f"{session.label}: numpy: example {place + 1} of {len(trials)}")
-        # Examples and dtypes take turns with a period of 4; each meets each kind.
-        kind = KINDS[(place + place // 4) % len(KINDS)]
+        kind = SCHEDULE[place % len(SCHEDULE)]
         findings.at = f"{in_words(trial)}, {kind} inputs (seed {session.seed}): "
-        check_text(trial.kernel)
-        bound = bind(trial.kernel, trial.sizes, trial.tiles)
-        arguments = draw_inputs(bound, kind, (session.seed, place), trial.scalars)
-        for warning in checked.run(bound, arguments).warnings:
-            findings.warnings.setdefault(str(warning.location), f"warning: {findings.at}{warning.message}")
-        findings.comparisons.append(check_properties(trial, arguments, session.seed + place))
-    findings.at = ""
+        arguments = draw_for(trial, trial.tiles, kind, (session.seed, place))
+        findings.case = Case(session.kernel, None, trial, kind, (session.seed, place), arguments)
+        used = judge_on_oracle(trial, kind, arguments, session.seed + place, findings.warn)
+        if kind in BASE_KINDS:
+            findings.comparisons.append(used)
+    findings.at, findings.case = "", None
     preserving = check_algebra(trials[0], session.seed)
     findings.checks += [
         _tried(trials),
-        "exact and generic inputs in turn",
+        f"{_listed(SCHEDULE[: len(trials)])} inputs in turn",
         "checked: accesses in bounds, nothing undefined used, no races, outputs written whole, addresses do not wrap",
         f"same bits whatever lies beyond the edges ({', '.join(POISONS)}) and with the programs backwards",
         f"same bits after the passes {', '.join(EXACT_PASSES)}",
         f"same within rounding after {', '.join(name for name in PASSES if name not in EXACT_PASSES)}, if it applies",
-        "same within rounding for other tile sizes",
+        "same within rounding for other tile sizes, and for permuted rows where rows are seen to be independent",
         "IR text parses back",
     ]
     if preserving:
         findings.checks.append(f"same meaning over a finite field (p = {P}) after {', '.join(preserving)}")
+
+
+def _listed(kinds: Sequence[Kind]) -> str:
+    *most, last = dict.fromkeys(kinds)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _tried(trials: Sequence[Binding]) -> str:
@@ -214,6 +245,7 @@ def _judge_target(session: _Session, name: str, findings: _Findings) -> None:
     if name not in target_names():
         raise fail("K0309", None, target=name)
     target = find_target(name)
+    session.retry(target, findings)
     count = session.count(TARGET_EXAMPLES)
     trials = draw_trials(session.kernel, count, session.seed, authors=1)
     sources: dict[str, Source] = {}
@@ -226,36 +258,36 @@ def _judge_target(session: _Session, name: str, findings: _Findings) -> None:
         source = sources[variant]
         if findings.emitted is None:
             findings.emitted, findings.form = (target, source, trial), source.form
-        _run(target, source, trial, (session.seed, place), findings)
+        kinds = (*BASE_KINDS, *(OTHER_KINDS if place == 0 else ()))
+        _run(target, source, trial, (session.seed, place), kinds, session, findings)
     total = merge(findings.comparisons)
     findings.checks += [
         f"run by {target.toolchain().runs_on}",
         _tried(trials),
-        "exact and generic inputs for each",
+        f"{_listed(BASE_KINDS)} inputs for each",
+        f"{_listed(OTHER_KINDS)} inputs for the first",
         f"outside the expected rounding error: {total.outside} of {total.elements} elements",
     ]
 
 
-def _run(target: Target, source: Source, trial: Binding, seed: tuple[int, int], findings: _Findings) -> None:
-    """Run emitted code on one example, and compare with the oracle at the tile sizes that the code has."""
-    bound = bind(trial.kernel, trial.sizes, source.tiles)
-    for kind in KINDS:
+def _run(
+    target: Target,
+    source: Source,
+    trial: Binding,
+    seed: tuple[int, int],
+    kinds: Sequence[Kind],
+    session: _Session,
+    findings: _Findings,
+) -> None:
+    """Run emitted code on one example with inputs of several kinds."""
+    for kind in kinds:
         findings.at = f"{in_words(trial)}, {kind} inputs (seed {seed[0]}): "
-        arguments = draw_inputs(bound, kind, seed, trial.scalars)
-        reference = error_bounds(bound, arguments, target.accuracy)
-        # What nothing was written to holds poison here and there alike, so that only other poison shows it.
-        unwritten = identical(run(bound, arguments, POISONS[OTHER_POISON]), reference.values).worst
-        if unwritten is not None:
-            raise Violation(
-                "an output element is never written, or depends on what lies beyond an edge", str(unwritten)
-            )
-        # Copies: a target that writes to its inputs must not change what comes after.
-        given = {name: np.array(value) if np.ndim(value) else value for name, value in arguments.items()}
-        written = target.run(source, trial.sizes, given)
-        comparison = compare(written, reference.values, reference.bounds, reference.expected)
-        findings.comparisons.append(comparison)
-        if comparison.worst is not None:
-            raise Violation("differs from the oracle", str(comparison.worst))
+        arguments = without_extremes(draw_for(trial, source.tiles, kind, seed))
+        findings.case = Case(session.kernel, target, trial, kind, seed, arguments)
+        comparison = judge_on_target(target, source, trial, arguments)
+        if kind in BASE_KINDS:
+            findings.comparisons.append(comparison)
+        check_on_target(comparison)
 
 
 def _checked(row: Verdict, emitted: tuple[Target, Source, Binding], arch: str, progress: Progress) -> Verdict:

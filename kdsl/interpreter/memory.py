@@ -62,7 +62,8 @@ def _number(kernel: Kernel, scalar: Scalar, given: Any) -> Any:
 
 
 def _array(kernel: Kernel, buffer: Buffer, given: Any, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(given) if buffer.role == "in" else np.array(given)
+    # In row-major order whatever the strides: NumPy's results may depend on them, and atomics write to a flat view.
+    array = np.asarray(given, order="C") if buffer.role == "in" else np.array(given, order="C")
     if array.shape != shape or array.dtype != buffer.dtype.numpy:
         expected, got = f"{buffer.dtype}{list(shape)}", f"{array.dtype}{list(array.shape)}"
         raise fail("K0505", kernel.location, name=buffer.name, expected=expected, got=got)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from kdsl.diagnostics import fail
@@ -21,9 +21,10 @@ EXAMPLES, INLINE = "__kdsl_examples__", "__kdsl_inline__"
 
 @dataclass(frozen=True)
 class Example:
-    """Sizes, dtypes, constants and tile sizes to run a kernel with, by name."""
+    """Sizes, dtypes, constants and tile sizes to run a kernel with, by name, and how to draw inputs."""
 
     values: Mapping[str, Any]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return ", ".join(f"{key}={getattr(value, '__name__', value)}" for key, value in self.values.items())
@@ -79,15 +80,21 @@ def kernel(
     return lambda written: Kernel(written, refuses or {})
 
 
-def example(**values: Any) -> Callable[[F], F]:
-    """Sizes, dtypes and constants that the tools use when told nothing; the first example is the default."""
+def example(*, inputs: Mapping[str, Any] | None = None, **values: Any) -> Callable[[F], F]:
+    """Sizes, dtypes and constants that the tools use when told nothing; the first example is the default.
+
+    `inputs` says how to draw tensors whose elements the kernel relies on, by parameter name: what `kdsl.testing` has
+    (`integers`, `distinct`, `offsets`), a number for all elements, or a function of a NumPy generator, the shape and
+    the sizes by name that returns an array.
+    """
+    given = Example(values, inputs or {})
 
     def attach(function: F) -> F:
         if isinstance(function, Kernel):
-            function.examples = (Example(values), *function.examples)
+            function.examples = (given, *function.examples)
         else:
             # Decorators apply from the bottom up; the topmost example comes first.
-            setattr(function, EXAMPLES, (Example(values), *getattr(function, EXAMPLES, ())))
+            setattr(function, EXAMPLES, (given, *getattr(function, EXAMPLES, ())))
         return function
 
     return attach

@@ -19,7 +19,7 @@ class Binding:
     """An example of a kernel: its IR (dtypes and constants bound), and values for what is still free.
 
     `bindings` are the dtypes and constants by name, `sizes` every size that is not computed, `tiles` the tile sizes
-    that the example chooses, `scalars` values for scalar arguments.
+    that the example chooses, `scalars` values for scalar arguments, `inputs` how to draw tensors.
     """
 
     kernel: Kernel
@@ -27,12 +27,14 @@ class Binding:
     sizes: Mapping[str, int]
     tiles: Mapping[str, int] = field(default_factory=dict)
     scalars: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
 def bind_example(kernel: KernelFunction, example: Example) -> Binding:
     """The example as the kernel's signature reads it.
 
-    Raises KdslError: K0407 for names that are missing or that the kernel does not have, and what elaboration raises.
+    Raises KdslError: K0407 for names that are missing or that the kernel does not have, K0411 for inputs that are no
+    tensors of it, and what elaboration raises.
     """
     values = dict(example.values)
     # Dtype variables and constants come first: the signature cannot be read without them.
@@ -57,7 +59,11 @@ def bind_example(kernel: KernelFunction, example: Example) -> Binding:
     def of(names: set[str]) -> dict[str, Any]:
         return {name: values[name] for name in values if name in names}
 
-    return Binding(elaborated, bindings, of(free), of(tiles), of(scalars))
+    taken = {buffer.name for buffer in elaborated.buffers if buffer.role != "out"}
+    for name in example.inputs.keys() - taken:
+        problem = f"it is no input; those are {', '.join(sorted(taken)) or 'none'}"
+        raise fail("K0411", elaborated.location, kernel=kernel.name, name=name, problem=problem)
+    return Binding(elaborated, bindings, of(free), of(tiles), of(scalars), example.inputs)
 
 
 def examples_of(kernel: KernelFunction) -> tuple[Example, ...]:

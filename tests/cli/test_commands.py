@@ -207,6 +207,19 @@ def test_a_bug_is_a_line_and_status_4_and_a_traceback_on_demand(
     assert "Traceback" in capsys.readouterr().err
 
 
+RACING = """
+import kdsl
+from kdsl import Out, Tensor, f32
+
+class M(kdsl.Dim): ...
+
+@kdsl.kernel
+@kdsl.example(M=4)
+def racing(x: Tensor[M, f32], y: Out[f32]) -> None:
+    for m in kdsl.grid(M):
+        y[()] = x[m]
+"""
+
 # -- verify --------------------------------------------------------------------------------------------------------
 
 
@@ -236,6 +249,8 @@ def test_verify_shows_and_writes_what_it_is_told(
         "archs": ["fake:1"],
         "examples": 3,
         "seed": 5,
+        "shrink_seconds": 20.0,
+        "save_failures": None,
     }
 
 
@@ -258,6 +273,16 @@ def test_verify_explains_the_bound_of_each_target_that_ran(
     assert "s.py:3 exp" in shown and "on broken" not in shown and "on numpy" not in shown
     assert main(command) == 1
     assert "hard bound" not in capsys.readouterr().out
+
+
+def test_a_counter_example_is_shown_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "racing.py"
+    source.write_text(RACING)
+    assert main(["verify", str(source), "--target", "numpy", "--save-failures", str(tmp_path / "kept")]) == 3
+    (file,) = (tmp_path / "kept").iterdir()
+    shown = capsys.readouterr().err
+    assert "A small example that fails" in shown
+    assert file.read_text() in shown
 
 
 def test_an_exception_in_verify_is_an_error_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import kdsl
 from kdsl import Out, Tensor, Tile, f32, i32, u8
-from kdsl.equivalence.inputs import draw_inputs
+from kdsl.equivalence.inputs import draw_inputs, without_extremes
 from kdsl.equivalence.logits import logits
 from kdsl.interpreter import run
 from kdsl.ir.kernel import Kernel, bind
 from kdsl.runtime.examples import bound_examples
-from tests.equivalence.examples import SMALL, scaled
+from tests.equivalence.examples import SMALL, each_dtype, scaled, vector_add
 
 
 class N(kdsl.Dim): ...
@@ -28,6 +29,13 @@ def integers(x: Tensor[N, i32], y: Tensor[N, u8], out: Out[N, i32], *, BN: Tile 
 def gated(x: Tensor[N, f32], gate: Tensor[N, f32], out: Out[N, f32], *, BN: Tile = 64) -> None:
     for n in kdsl.grid(N.tiles(BN)):
         out[n] = x[n] * kdsl.exp(-gate[n])
+
+
+@kdsl.kernel
+@kdsl.example(N=2000)
+def widened(x: Tensor[N, kdsl.f8e4m3], out: Out[N, f32], *, BN: Tile = 64) -> None:
+    for n in kdsl.grid(N.tiles(BN)):
+        out[n] = x[n].to(f32)
 
 
 def bound(kernel: kdsl.Kernel) -> Kernel:
@@ -70,6 +78,39 @@ def test_only_what_an_exponential_sees_is_a_logit() -> None:
     assert set(logits(bound(SMALL["softmax"]))) == {"x"}
     assert set(logits(bound(gated))) == {"gate"}
     assert logits(bound(SMALL["matmul"])) == {}
+
+
+def test_special_inputs_hold_every_special_number_among_ordinary_ones() -> None:
+    array = draw_inputs(bound(each_dtype(vector_add, N=5000)), "special", (0,))["x"]
+    limits = np.finfo(np.float32)
+    assert np.isnan(array).any()
+    for number in (np.inf, limits.max, limits.smallest_normal, limits.smallest_subnormal):
+        assert (array == number).any()
+        assert (array == -number).any()
+    zeros = array[array == 0]
+    assert np.signbit(zeros).any()
+    assert not np.signbit(zeros).all()
+    assert 0.93 < np.mean(np.isfinite(array) & (abs(array) > 1e-30) & (abs(array) < 10)) < 0.99
+    tamed = without_extremes({"x": array})["x"]
+    assert tamed.dtype == np.float32
+    assert np.isnan(tamed).sum() == np.isnan(array).sum()
+    assert abs(tamed[np.isfinite(tamed)]).max() < 10
+    assert np.nanmin(abs(tamed[tamed != 0])) == limits.smallest_normal
+
+
+def test_a_dtype_without_infinity_has_what_its_casts_give() -> None:
+    array = draw_inputs(bound(widened), "special", (0,))["x"]
+    assert array.dtype == ml_dtypes.float8_e4m3fn
+    assert np.isnan(array.astype(np.float32)).any()
+
+
+def test_cancelling_inputs_sum_to_little_beside_their_size() -> None:
+    array = draw_inputs(bound(each_dtype(vector_add, N=5000)), "cancelling", (0,))["x"].astype(np.float64)
+    pairs = abs(array[0::2] + array[1::2])
+    assert (pairs == 0).any()
+    assert (pairs > 0).any()
+    assert pairs.sum() < 0.02 * abs(array).sum()
+    assert abs(array).max() > 20
 
 
 @pytest.mark.parametrize("name", ["softmax", "attention"])

@@ -8,7 +8,7 @@ import pytest
 
 from kdsl.equivalence import properties
 from kdsl.equivalence.inputs import draw_inputs
-from kdsl.equivalence.properties import Violation, check_algebra, check_properties, check_text
+from kdsl.equivalence.properties import Violation, check_algebra, check_properties, check_text, freedom_of_order
 from kdsl.ir.kernel import Kernel, Op, bind
 from kdsl.ir.rewrite import map_ops
 from kdsl.ir.text import print_kernel
@@ -16,6 +16,7 @@ from kdsl.kernels.matmul import matmul
 from kdsl.passes import PASSES
 from kdsl.runtime.examples import Binding, bound_examples
 from tests.equivalence.examples import SMALL, extremes, half_written
+from tests.frontends.python.samples import places, ragged
 
 
 def check(kernel: Any, change: Callable[[Kernel], Kernel] = lambda kernel: kernel, place: int = 0) -> Any:
@@ -109,3 +110,18 @@ def test_text_that_does_not_parse_back_is_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(properties, "print_kernel", lambda kernel: print_kernel(kernel).replace("maximum", "minimum"))
     with pytest.raises(Violation, match="IR text"):
         check_text(kernel)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "freedom"),
+    [
+        (SMALL["softmax"], "none"),
+        (places.histogram, "none"),  # integers add up to the same in any order
+        (ragged.split_k, "rounding"),
+        (places.pack, "any"),  # each program takes the next place
+        (places.claim, "any"),
+    ],
+)
+def test_the_order_of_programs_may_show_only_where_they_meet_in_atomics(kernel: Any, freedom: str) -> None:
+    example = bound_examples(kernel)[0]
+    assert freedom_of_order(bind(example.kernel, example.sizes, example.tiles)) == freedom

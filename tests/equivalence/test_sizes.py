@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import kdsl
-from kdsl import Out, Tensor, Tile, f32, i32
+from kdsl import Out, Scalar, Tensor, Tile, f32, i32
 from kdsl.equivalence.sizes import LARGEST_TENSOR, POOLS, draw_sizes, fits
 from kdsl.equivalence.trials import draw_trials
 from kdsl.ir.dtypes import F32
@@ -95,3 +95,35 @@ def limited(x: Tensor[N, f32], stops: Tensor[M, i32], y: Out[M, f32], *, BN: Til
 def test_a_loop_that_data_limits_counts_as_long_as_it_can_be() -> None:
     kernel = limited.elaborate()
     assert fits(kernel, {"M": 2, "N": 64}) and not fits(kernel, {"M": 2, "N": 2**14})
+
+
+@kdsl.kernel
+def between_limits(x: Tensor[N, f32], limits: Tensor[M, i32], y: Out[N, f32], *, BN: Tile = 8) -> None:
+    for m in kdsl.grid(M):
+        for n in N.tiles(BN, start=limits[m], stop=limits[m]):
+            y[n] = x[n]
+
+
+def test_a_loop_between_two_limits_is_as_long_as_their_greatest_distance() -> None:
+    kernel = between_limits.elaborate()
+    assert fits(kernel, {"M": 2, "N": 64})
+    assert not fits(kernel, {"M": 2, "N": 2**14})
+
+
+class T(kdsl.DType): ...
+
+
+class U(kdsl.DType): ...
+
+
+@kdsl.kernel
+@kdsl.example(N=40, T=kdsl.f16, U=kdsl.f16, scale=0.5)
+def scaled(x: Tensor[N, T], y: Tensor[N, U], out: Out[N, f32], scale: Scalar[T], *, BN: Tile = 8) -> None:
+    for n in kdsl.grid(N.tiles(BN)):
+        out[n] = x[n].to(f32) * scale + y[n]
+
+
+def test_the_dtype_of_a_scalar_is_the_authors() -> None:
+    trials = draw_trials(scaled, 6, seed=0, authors=1)
+    assert {trial.bindings["T"] for trial in trials} == {kdsl.f16}
+    assert {trial.bindings["U"] for trial in trials[1:]} == {kdsl.f32, kdsl.bf16}

@@ -20,6 +20,7 @@ from kdsl.ir.kernel import Kernel, Region, Role
 from kdsl.ir.verify import verify
 from kdsl.lang.dtypes import DType
 from kdsl.lang.kernel import Kernel as KernelFunction
+from kdsl.lang.tensors import Scalar
 
 
 def _hints(kernel: KernelFunction, source: Source) -> dict[str, Any]:
@@ -49,6 +50,13 @@ def tensor_annotations(kernel: KernelFunction) -> dict[str, tuple[Role, type[DTy
         if typing.get_origin(hint) in ROLES and parts and isinstance(parts[-1], type):
             annotations[name] = ROLES[typing.get_origin(hint)], parts[-1]
     return annotations
+
+
+def scalar_annotations(kernel: KernelFunction) -> dict[str, type[DType]]:
+    """The dtype (possibly a variable) of each scalar parameter, which needs no bindings."""
+    hints = _hints(kernel, read(kernel.function))
+    scalars = {name: typing.get_args(hint) for name, hint in hints.items() if typing.get_origin(hint) is Scalar}
+    return {name: parts[0] for name, parts in scalars.items() if isinstance(parts[0], type)}
 
 
 def elaborate(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Kernel:

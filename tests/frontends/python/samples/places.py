@@ -73,7 +73,7 @@ def histogram(x: Tensor[N, i32], counts: InOut[BINS, i32], *, BN: Tile = 4) -> N
 
 
 @kdsl.kernel
-@kdsl.example(N=9, BINS=2)
+@kdsl.example(N=9, BINS=2, inputs={"taken": 0})
 def pack(x: Tensor[N, i32], y: InOut[N, i32], taken: InOut[BINS, i32], *, BN: Tile = 4) -> None:
     """The positive numbers of x, packed at the front of y in some order; taken[0] counts them."""
     for n in kdsl.grid(N.tiles(BN)):

@@ -106,6 +106,7 @@ def varlen_attention(
     BS: Tile = 16,
 ) -> None:
     """Causal attention within each of the sequences that lie one after the other in TOKENS."""
+    kdsl.require(LIMITS >= 2)
     for b, h in kdsl.grid(SEQUENCES, H):
         start, stop = cu_seqlens[b], cu_seqlens[b + 1]
         for m in TOKENS.tiles(BL, start=start, stop=stop):

@@ -28,6 +28,7 @@ Triple: TypeAlias = tuple[TileValue, TileValue, TileValue]
 @kdsl.example(M=5, N=9, K=3, T=kdsl.f32)
 def top_k(x: Tensor[M, N, T], values: Out[M, K, T], places: Out[M, K, i32], *, BM: Tile = 4) -> None:
     """The K largest numbers of each row, largest first, and where they are."""
+    kdsl.require(K <= N)
     for m in kdsl.grid(M.tiles(BM)):
         values[m, :], places[m, :] = kdsl.topk(x[m, :], K, over=N)
 
