@@ -3,7 +3,7 @@ JOBS ?= 2
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test test-all lint
+.PHONY: demo test test-all lint judge
 
 demo: $(INSTALLED)
 	$(BIN)/python -m kdsl build kernels --target all --check --out build/demo
@@ -14,6 +14,10 @@ test: lint
 
 test-all: lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Does the judge find what is wrong? Its last line is the mutation score.
+judge: $(INSTALLED)
+	$(BIN)/python -m bench.judge
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ from typing import Any
 
 from kdsl.diagnostics import KdslError, fail
 from kdsl.equivalence.algebra.words import P
+from kdsl.equivalence.blocks import past_tiles
 from kdsl.equivalence.cases import Case, save, saved
 from kdsl.equivalence.compare import UNDECIDED_ALLOWED, Comparison, OutputError, merge
 from kdsl.equivalence.inputs import BASE_KINDS, OTHER_KINDS, SCHEDULE, Kind, draw_for, without_extremes
@@ -17,6 +18,7 @@ from kdsl.equivalence.judging import check_on_target, judge_on_oracle, judge_on_
 from kdsl.equivalence.poisons import POISONS
 from kdsl.equivalence.properties import EXACT_PASSES, Violation, check_algebra
 from kdsl.equivalence.shrink import shrink
+from kdsl.equivalence.sizes import fits
 from kdsl.equivalence.trials import draw_trials
 from kdsl.equivalence.verdict import Outcome, Verdict
 from kdsl.lang.kernel import Kernel
@@ -27,7 +29,7 @@ from kdsl.runtime.target import Source, Target, architectures, find_target, targ
 from kdsl.runtime.unexpected import summary
 
 Progress = Callable[[str], None]
-ORACLE_EXAMPLES, TARGET_EXAMPLES = 30, 6
+ORACLE_EXAMPLES, TARGET_EXAMPLES = 30, 8
 
 
 def verify(
@@ -46,7 +48,7 @@ def verify(
 
     `source` is the kernel's label, `module:function`. The first row is of the target "numpy", the oracle itself,
     whether asked for or not; then each target has one row, or one for each of `archs` that is its own, whose compiler
-    is then asked too. `examples`, at least 1, is how many are tried in each row (default 30 on the oracle, 6 on a
+    is then asked too. `examples`, at least 1, is how many are tried in each row (default 30 on the oracle, 8 on a
     target). Equal seeds give equal examples. A mismatch is shrunk for `shrink_seconds`, and its row then has a
     counter-example; those in the folder `save_failures` are tried first, and new ones kept there.
     """
@@ -56,6 +58,14 @@ def verify(
         if name != "numpy":
             rows += _target_rows(session, name, archs)
     return rows
+
+
+def verify_target(
+    kernel: Kernel, target: Target, *, source: str, examples: int | None = None, seed: int = 0
+) -> Verdict:
+    """The row of one target, which need not be installed: what `verify` says of it, without the oracle's own row."""
+    session = _Session(kernel, source, examples, seed, lambda text: None, 0.0, None)
+    return session.row(target.name, lambda session, name, findings: _judge_on(session, target, findings))
 
 
 @dataclass
@@ -244,18 +254,30 @@ def _target_rows(session: _Session, name: str, archs: Sequence[str]) -> list[Ver
 def _judge_target(session: _Session, name: str, findings: _Findings) -> None:
     if name not in target_names():
         raise fail("K0309", None, target=name)
-    target = find_target(name)
+    _judge_on(session, find_target(name), findings)
+
+
+def _judge_on(session: _Session, target: Target, findings: _Findings) -> None:
     session.retry(target, findings)
-    count = session.count(TARGET_EXAMPLES)
-    trials = draw_trials(session.kernel, count, session.seed, authors=1)
+    trials = draw_trials(session.kernel, session.count(TARGET_EXAMPLES), session.seed)
     sources: dict[str, Source] = {}
-    for place, trial in enumerate(trials):
-        session.progress(f"{session.label}: {name}: example {place + 1} of {len(trials)}")
-        findings.at = f"{in_words(trial)}: "
+
+    def emitted(trial: Binding) -> Source:
         variant = repr((sorted(plain(trial.bindings).items()), sorted(trial.tiles.items())))
         if variant not in sources:
             sources[variant] = target.emit(trial.kernel, trial.tiles, trial.sizes)
-        source = sources[variant]
+        return sources[variant]
+
+    # Drawn sizes may all fit one of the target's tiles: some give way to sizes past them.
+    authors = min(len(session.kernel.examples), len(trials))
+    past = [(each, past_tiles(each.kernel, emitted(each).tiles, each.sizes)) for each in trials[:authors]]
+    wide = [replace(each, sizes=sizes) for each, sizes in past if sizes != each.sizes and fits(each.kernel, sizes)]
+    wide = wide[: len(trials) - authors]
+    trials[len(trials) - len(wide) :] = wide
+    for place, trial in enumerate(trials):
+        session.progress(f"{session.label}: {target.name}: example {place + 1} of {len(trials)}")
+        findings.at = f"{in_words(trial)}: "
+        source = emitted(trial)
         if findings.emitted is None:
             findings.emitted, findings.form = (target, source, trial), source.form
         kinds = (*BASE_KINDS, *(OTHER_KINDS if place == 0 else ()))
