@@ -74,7 +74,7 @@ def _topk(program: BoundedProgram, op: Op, results: Sequence[Array]) -> list[Arr
     (source,), axis, target = op.operands, op.attributes["axis"], op.attributes["target"]
     if not program.error(source).any():
         return blank(op, 0.0)
-    axes = program.kernel.order({*source.axes, *program.kernel.with_validity(source.axes)})
+    axes = program.kernel.order({axis, *(name for name in op.results[1].axes if name != target)})
     both = [program.values[source.name], program.error(source)]
     (lanes, error), valid = lanes_of(program, replace(op, operands=(source, source)), both, axis, axes)
     lanes, place = lanes.astype(np.float64), op.results[1].axes.index(target)

@@ -80,7 +80,7 @@ def _order(keys: Array, valid: Array, descending: bool) -> Array:
 def topk(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     """The largest lanes and their lane numbers, largest first, the lower lane first among equals."""
     (source,), axis, target = op.operands, op.attributes["axis"], op.attributes["target"]
-    axes = frame.kernel.order({*source.axes, *frame.kernel.with_validity(source.axes)})
+    axes = frame.kernel.order({axis, *(name for name in op.results[0].axes if name != target)})
     (lanes,), valid = lanes_of(frame, op, operands, axis, axes)
     order = _order(lanes, valid, descending=True)[..., : frame.size(target)]
     values, chosen = np.take_along_axis(lanes, order, axis=-1), order.astype(np.int32)

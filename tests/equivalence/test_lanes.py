@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from kdsl.equivalence.bounds import Bounded, error_bounds, hard_bounds
 from kdsl.equivalence.compare import compare
@@ -22,6 +22,9 @@ COARSE: AccuracyTable = {
     **{(op, "*"): Accuracy(3.0, 2.0**-126) for op in ("exp", "log", "div", "rsqrt", "erf", "tanh", "sin", "pow")},
     **{(op, "f32"): Accuracy(2.0, addition=1.0) for op in ("dot", "reduce", "scan")},
 }
+
+# Kernels are too large to shrink in a test's time.
+QUICK = (Phase.explicit, Phase.reuse, Phase.generate)
 
 HEAD = """kernel rows(x: in f32[N], w: in f32[N], y: inout f32[N], t: inout f32[]) {
   size N
@@ -165,7 +168,7 @@ def test_a_named_integer_that_is_undecided_leaves_all_that_follows_undecided() -
         assert np.isinf(hard_bounds(kernel, given, ACCURACY).bounds["t"]) == lost
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, phases=QUICK, suppress_health_check=list(HealthCheck))
 @given(case=kernels())
 def test_random_kernels_perturbed_stay_within_their_bounds(case: Case) -> None:
     """Every op has a rule, and none gives a NaN."""
