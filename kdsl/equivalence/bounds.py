@@ -34,7 +34,7 @@ from kdsl.interpreter.batched import programs_in_a_box
 from kdsl.interpreter.grid import boxes, grid
 from kdsl.interpreter.memory import take_arguments, worst
 from kdsl.interpreter.program import Program
-from kdsl.ir.dtypes import F64
+from kdsl.ir.dtypes import BOOL, F64
 from kdsl.ir.kernel import Kernel, Op, Region, Value, walk
 from kdsl.ir.meaning import Array
 from kdsl.ir.ops import OPS
@@ -89,6 +89,9 @@ def bounds_of(kernel: Kernel, arguments: Mapping[str, Any], model: Model) -> Bou
             BoundedProgram(kernel, memory, scalars, box, errors, sums, spoiled, model).run(kernel.body, [])
     for name in spoiled:
         errors[name][...] = np.inf
+    for buffer in kernel.written:
+        if buffer.dtype == BOOL:  # whatever is the reach of the comparison
+            errors[buffer.name] = np.where(errors[buffer.name] > 0, np.inf, 0.0)
     bounds = {name: array * (1 + rounding.SLACK) for name, array in errors.items()}
     return Bounded({name: memory[name] for name in errors}, bounds)
 

@@ -168,6 +168,19 @@ def test_a_named_integer_that_is_undecided_leaves_all_that_follows_undecided() -
         assert np.isinf(hard_bounds(kernel, given, ACCURACY).bounds["t"]) == lost
 
 
+def test_a_stored_condition_is_decided_or_not() -> None:
+    text = """kernel positive(x: in f32[N], y: out bool[N]) {
+      size N
+      program n < N
+      %x: f32[n] = load x[n]
+      %l: f32[n] = log1p %x
+      %c: bool[n] = cast %l
+      store y[n] = %c
+    }"""
+    found = hard_bounds(bind(parse_kernel(text), {"N": 2}), {"x": np.array([0, 1], np.float32)}, COARSE)
+    assert found.bounds["y"].tolist() == [np.inf, 0]
+
+
 @settings(max_examples=25, deadline=None, phases=QUICK, suppress_health_check=list(HealthCheck))
 @given(case=kernels())
 def test_random_kernels_perturbed_stay_within_their_bounds(case: Case) -> None:
