@@ -51,9 +51,10 @@ INSTEAD: dict[type[ast.stmt], tuple[str, str]] = {
 }
 
 
-def trace(signature: Signature, empty: Kernel) -> Kernel:
+def trace(signature: Signature, empty: Kernel, statements: bool = False) -> Kernel:
     """The kernel with the body that the signature's function states. Raises KdslError."""
     tracer = Tracer(signature, Builder(empty))
+    tracer.keeps_statements = statements
     definition = signature.source.definition
     tracer.block(definition.body)
     if not tracer.seen_grid:
@@ -84,7 +85,8 @@ class Tracer(Expressions):
             what, instead = INSTEAD.get(type(node), (f"a statement of kind {type(node).__name__}", "remove it"))
             self.error(node, "K0103", what=what, instead=instead)
         self.at(node)
-        method(node)
+        with self.stating(node):
+            method(node)
 
     # -- simple statements -----------------------------------------------------------------------------------------
 
