@@ -135,6 +135,7 @@ def inline(trace: Tracer, node: ast.Call, callee: Any, arguments: list[Any], key
     except TypeError as error:
         trace.error(node, "K0104", what=f"{callee.__name__}: {error}")
     bound.apply_defaults()
+    trace.hold(bound.arguments)
     outer = trace.source, trace.names, trace.loops, trace.builder.location, trace.caller
     trace.caller = trace.builder.statement
     trace.source, trace.names, trace.loops = read(callee), dict(bound.arguments), 0

@@ -57,6 +57,14 @@ class Environment:
         last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
         return Statement(self.source.locate(node), max(node.lineno, last), dict(self.names), self.caller)
 
+    def hold(self, thing: Any) -> None:
+        """Values in a thing that something refers to from here on keep the names that they have."""
+        if isinstance(thing, Value):
+            self.builder.unnamed.discard(thing.name)
+        elif isinstance(thing, list | tuple | set | dict):
+            for part in thing.values() if isinstance(thing, dict) else thing:
+                self.hold(part)
+
     def error(self, node: ast.AST, code: str, **fields: object) -> NoReturn:
         raise fail(code, self.source.locate(node), **fields)
 

@@ -102,6 +102,8 @@ class Tracer(Expressions):
 
     def do_Assign(self, node: ast.Assign) -> None:
         thing = self.eval(node.value)
+        if len(node.targets) > 1:
+            self.hold(thing)
         for target in node.targets:
             self.assign(target, thing)
 
@@ -120,7 +122,10 @@ class Tracer(Expressions):
                 self.error(target, "K0216", name=target.id, what="an index variable")
             if isinstance(variable, TensorRef) and variable.buffer.role == "out" and not self.depth:
                 self.error(target, "K0216", name=target.id, what="an output")
-            self.names[target.id] = self.builder.rename_last(thing, target.id) if isinstance(thing, Value) else thing
+            if isinstance(thing, Value):
+                thing = self.builder.rename_last(thing, target.id)
+            self.hold(thing)
+            self.names[target.id] = thing
         elif isinstance(target, ast.Tuple | ast.List):
             things = list(thing) if isinstance(thing, tuple | list) else None
             if things is None or len(things) != len(target.elts):
