@@ -187,7 +187,7 @@ def test_ctrl_c_stops_a_program_that_runs(terminals: list[Terminal], tmp_path: P
     answer = terminal.until(PROMPT)
     assert ", interrupted at" in answer and "while" in answer
     assert " = " in terminal.ask("print i")
-    assert "while i >= 0" in terminal.ask("next") + terminal.ask("step")
+    assert "while i >= 0" in terminal.ask("step") + terminal.ask("step")
     terminal.type("\x04")
     assert terminal.rest()[0] == 0
 
