@@ -6,7 +6,8 @@ import linecache
 import os
 from collections.abc import Callable, Iterable
 
-from kdsl.debugger.session import Session, Stop, read_place, shown
+from kdsl.debugger.running import Stop, read_place, shown
+from kdsl.debugger.session import Session
 from kdsl.debugger.showing import in_full, one_line
 from kdsl.diagnostics import Location, fail
 
@@ -145,6 +146,7 @@ class Commands:
         elif stop.statement is not None and stop.reason != "end":
             here = range(stop.statement.location.line, stop.statement.last_line + 1)
             lines.append(self._source(here, here))
+        lines += [f"warning: {warning.message}" for warning in stop.warnings]
         return "\n".join(lines)
 
     def _line(self, text: str) -> int:

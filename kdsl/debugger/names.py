@@ -14,6 +14,7 @@ from kdsl.debugger.showing import Shown, one_line
 from kdsl.debugger.stepping import SteppedProgram
 from kdsl.diagnostics import fail
 from kdsl.frontends.python.values import Gone, IndexVariable, TensorRef, TileSize, describe, form_of
+from kdsl.interpreter.checked import means_nothing
 from kdsl.ir.expr import Expr, symbol
 from kdsl.ir.kernel import Scalar, Value
 from kdsl.ir.meaning import Array
@@ -70,15 +71,15 @@ class _Scope:
         if isinstance(thing, Value):
             if thing.name not in self.program.values:
                 raise fail("K0902", None, name=name, why=": it has no value yet")
-            return self.tile(thing.dtype.name, self.program.values[thing.name], thing.axes)
+            return self.tile(thing.dtype.name, self.program.values[thing.name], thing.axes, self.program.shadow(thing))
         if isinstance(thing, IndexVariable):
             return self.index_variable(thing)
         if isinstance(thing, TensorRef):
             buffer = thing.buffer
-            what = {"in": "input", "out": "output, poison where nothing is written", "inout": "input and output"}
-            array = self.program.memory[buffer.name]
-            whole = tuple(f"0:{size}" for size in array.shape)
-            return Shown(f"{buffer.dtype.name} tensor, {what[buffer.role]}", array, None, whole)
+            role = {"in": "input", "out": "output", "inout": "input and output"}[buffer.role]
+            array, shadow = self.program.memory[buffer.name], self.program.shadows.get(buffer.name)
+            known = None if shadow is None else ~means_nothing(shadow)
+            return Shown(f"{buffer.dtype.name} tensor, {role}", array, None, known, _whole(array))
         if isinstance(thing, Scalar):
             return Shown(f"{thing.dtype.name} argument", np.asarray(self.program.scalars[thing.name]))
         if isinstance(thing, TileSize):
@@ -106,19 +107,22 @@ class _Scope:
         start, stop, block = map(self.integer, (variable.start, variable.stop, variable.block))
         return Shown("index variable", text=f"{start}:{max(start, stop)} of {size}, tile {block}")
 
-    def tile(self, kind: str, array: Array, axes: tuple[str, ...]) -> Shown:
-        """A value of the program's: its lanes over the tile axes, and which of them are valid."""
+    def tile(self, kind: str, array: Array, axes: tuple[str, ...], shadow: Array | None = None) -> Shown:
+        """A value of the program's: its lanes over the tile axes, which of them are valid, and which mean something."""
         kernel = self.program.kernel
         kept = tuple(name for name in axes if kernel.axis(name).kind == "tile")
-        if not kept:
-            return Shown(kind, array.reshape(()))
         shape = [self.program.size(name) for name in kept]
         deciding = kernel.with_validity(kept)
         others = tuple(place for place, name in enumerate(deciding) if name not in kept)
-        valid: Array = np.asarray(self.program.valid(kept, deciding).any(axis=others))
-        lanes = self.program.align(array, axes, kept)
-        what = f"{kind} tile over {', '.join(kept)}"
-        return Shown(what, np.broadcast_to(lanes, shape), np.broadcast_to(valid, shape), tuple(map(self.places, kept)))
+
+        def whole(lanes: Array) -> Array:
+            return np.broadcast_to(lanes, shape)
+
+        valid = whole(np.asarray(self.program.valid(kept, deciding).any(axis=others)))
+        known = None if shadow is None else whole(self.program.align(~means_nothing(shadow), axes, kept))
+        what = f"{kind} tile over {', '.join(kept)}" if kept else kind
+        lanes = whole(self.program.align(array, axes, kept))
+        return Shown(what, lanes, valid, known, tuple(map(self.places, kept)))
 
     def places(self, axis: str) -> str:
         """An axis with the places in the dimension that its lanes stand for, if they are a run."""
@@ -152,6 +156,12 @@ def _part(shown: Shown, text: str, index: str) -> Shown:
             name, space, _ = shown.axes[dimension].rpartition(" ")
             first, last, _ = slice(start, stop).indices(extent)
             axes.append(f"{name}[{first}:{last}]" if space else f"{first}:{last}")
-    valid = None if shown.valid is None else shown.valid[tuple(places)]
     axes += shown.axes[len(places) :]
-    return replace(shown, array=np.asarray(shown.array[tuple(places)]), valid=valid, axes=tuple(axes))
+    array, valid, known = (
+        None if each is None else np.asarray(each[tuple(places)]) for each in (shown.array, shown.valid, shown.known)
+    )
+    return replace(shown, array=array, valid=valid, known=known, axes=tuple(axes))
+
+
+def _whole(array: Array) -> tuple[str, ...]:
+    return tuple(f"0:{size}" for size in array.shape)

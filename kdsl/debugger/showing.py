@@ -13,36 +13,41 @@ from kdsl.ir.meaning import Array
 FEW = 144  # lanes that are all printed
 EDGE = 3  # lanes at each end of an axis that are printed of many
 DIGITS = 6, 9, 17  # of a lane of a tile; of a single f32, and a single f64, enough to tell it from its neighbours
-INVALID = "."
+INVALID, UNKNOWN = ".", "?"
 
 
 @dataclass(frozen=True)
 class Shown:
     """What is shown for a name: `what` it is in words, and either its numbers or a `text`.
 
-    `axes` describe the dimensions of `array`. Where `valid` (alike in shape) is False, a lane means nothing.
+    `axes` describe the dimensions of `array`. `valid` and `known` are alike in shape, or None where all lanes are: a
+    lane that is not valid lies beyond an edge, and one that is not known holds nothing that anyone gave it.
     """
 
     what: str
     array: Array | None = None
     valid: Array | None = None
+    known: Array | None = None
     axes: tuple[str, ...] = ()
     text: str = ""
 
     @property
-    def lanes(self) -> Array:
-        """The numbers that mean something, in row-major order."""
+    def meaningful(self) -> Array:
+        """Which lanes are valid and known."""
         assert self.array is not None
-        return self.array.ravel() if self.valid is None else self.array[self.valid]
+        masks = [mask for mask in (self.valid, self.known) if mask is not None]
+        return np.logical_and.reduce(masks) if masks else np.ones(self.array.shape, bool)
 
 
 def one_line(shown: Shown) -> str:
     """The number or text; of a tile, its lanes or their range."""
     if shown.array is None:
         return shown.text
-    lanes = shown.lanes
+    lanes = shown.array[shown.meaningful]
+    if not lanes.size:
+        return "nothing"
     if not shown.array.ndim or lanes.size <= EDGE:
-        return ", ".join(number(lane, alone=not shown.array.ndim) for lane in lanes) or "no valid lane"
+        return ", ".join(number(lane, alone=not shown.array.ndim) for lane in lanes)
     if not _is_float(lanes):
         return f"{number(lanes.min())} to {number(lanes.max())}"
     wide = lanes.astype(np.float64)
@@ -57,8 +62,9 @@ def in_full(name: str, shown: Shown, width: int = 100) -> str:
     if shown.array is None or not shown.array.ndim:
         return f"{name} = {one_line(shown)} ({shown.what})"
     head = f"{name}: {shown.what} ({' x '.join(shown.axes)})"
-    if shown.valid is not None and not shown.valid.all():
-        head += f", {np.count_nonzero(shown.valid)} of {shown.valid.size} lanes valid"
+    for mask, word in ((shown.valid, "valid"), (shown.known, "known")):
+        if mask is not None and not mask.all():
+            head += f", {np.count_nonzero(mask)} of {mask.size} {word}"
     if math.prod(shown.array.shape) > FEW:
         head += f", {one_line(shown)}"
     return f"{head}\n{_lanes(shown, width)}"
@@ -78,13 +84,16 @@ def _is_float(array: Array) -> bool:
 
 def _lanes(shown: Shown, width: int) -> str:
     """The lanes as NumPy lays them out, equally wide."""
-    array, valid, widest = shown.array, shown.valid, 1
+    array, valid, known, widest = shown.array, shown.valid, shown.known, 1
     assert array is not None
 
     def cell(place: Any) -> str:
         nonlocal widest
         lane = np.unravel_index(int(place), array.shape)
-        text = number(array[lane]) if valid is None or valid[lane] else INVALID
+        if valid is not None and not valid[lane]:
+            text = INVALID
+        else:
+            text = number(array[lane]) if known is None or known[lane] else UNKNOWN
         widest = max(widest, len(text))
         return text.rjust(widest)
 

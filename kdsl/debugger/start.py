@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kdsl.debugger.session import Session, read_place
+from kdsl.debugger.running import read_place
+from kdsl.debugger.session import Session
 from kdsl.equivalence.inputs import Kind, draw_inputs
 from kdsl.frontends.python import elaborate
 from kdsl.ir.kernel import bind, size_values

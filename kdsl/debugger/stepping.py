@@ -1,14 +1,13 @@
-"""A program that tells whoever listens, before the first op of each statement of the author's."""
+"""A checked program that tells whoever listens, before the first op of each statement of the author's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kdsl.interpreter.memory import Poison
-from kdsl.interpreter.program import Program
-from kdsl.ir.kernel import Kernel, Op, Region
+from kdsl.interpreter.checked import Checked
+from kdsl.ir.kernel import Op, Region
 from kdsl.ir.meaning import Array
 from kdsl.ir.statement import Statement
 
@@ -19,29 +18,21 @@ COMBINES = ("reduce_by", "scan_by")
 
 @dataclass
 class Turn:
-    """A loop or branch that is open, and which turn of it runs, from 0."""
+    """A loop or branch that is open. `tested` counts the tests of a while."""
 
     op: Op
-    number: int = -1
+    tested: int = 0
 
 
-class SteppedProgram(Program):
+class SteppedProgram(Checked):
     """One program; `reached` is called before each statement, and told whether it is a `breakpoint()`.
 
     The kernel's ops have to have statements: `elaborate(..., statements=True)`. A statement that calls a helper comes
     before those of the helper, a `while` before each of its tests.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        memory: dict[str, Array],
-        scalars: dict[str, Any],
-        place: Mapping[str, int],
-        poison: Poison,
-        reached: Callable[[bool], None],
-    ) -> None:
-        super().__init__(kernel, memory, scalars, place, poison)
+    def __init__(self, *given: Any, reached: Callable[[bool], None]) -> None:
+        super().__init__(*given)
         self.reached = reached
         self.statement: Statement | None = None  # the one that runs, or ran last
         self.open: list[Turn] = []
@@ -58,6 +49,17 @@ class SteppedProgram(Program):
     def depth(self) -> int:
         """How many loops and calls of helpers are around the statement that runs."""
         return len(self.loops) + (self.statement.depth if self.statement is not None else 0)
+
+    def turns(self) -> tuple[tuple[str, int, int | None], ...]:
+        """For each open loop its axis, the turn that runs, from 0, and the number of turns; of a while no number."""
+        found: list[tuple[str, int, int | None]] = []
+        for turn in self.loops:
+            if turn.op.name == "while":
+                found.append(("while", turn.tested - 1, None))
+            else:
+                axis = turn.op.attributes["axis"]
+                found.append((axis, self.points[axis][0], int(self.trips(axis).max())))
+        return tuple(found)
 
     def evaluate(self, op: Op) -> list[Array]:
         if op.statement is not None and not self._combining and op.name != "while":
@@ -83,8 +85,6 @@ class SteppedProgram(Program):
         self.statement = statement
 
     def run(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
-        if self.open and region is self.open[-1].op.regions[0]:  # of a while, the test
-            self.open[-1].number += 1
         arrays = super().run(region, arguments)
         if self.open and not self._combining:
             self._before = self.open[-1].op.statement
@@ -92,6 +92,7 @@ class SteppedProgram(Program):
 
     def test(self, region: Region, carried: Sequence[Array]) -> Array:
         outer, self.testing = self.testing, True
+        self.open[-1].tested += 1
         running = super().test(region, carried)
         self.testing = outer
         return running

@@ -154,7 +154,7 @@ def test_a_session_on_a_terminal(terminals: list[Terminal], with_breakpoint: tup
     assert "program 3,15 (m_block 3, n_block 15) at" in terminal.ask("program 3,15")
     terminal.ask("c")
     answer = terminal.ask("p accumulator[0]")
-    assert "40 of 64 lanes valid" in answer  # 1000 columns end in the 16th tile
+    assert "40 of 64 valid" in answer  # 1000 columns end in the 16th tile
     assert lanes(answer) == [*(a[192, :32] @ b[:32, 960:]).tolist(), *[None] * 24]
 
     terminal.type("quit\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -16,8 +15,7 @@ from kdsl.diagnostics import KdslError
 from kdsl.interpreter import run
 from kdsl.ir.meaning import Array
 from kdsl.lang.kernel import Example, Kernel
-from tests.debugger import kernels
-from tests.debugger.kernels import chain, half, halvings, product, unrolled
+from tests.debugger.kernels import careless, half, halvings, line, places, product, unrolled
 
 
 @pytest.fixture(autouse=True)
@@ -45,12 +43,6 @@ def on(kernel: Kernel, arguments: dict[str, Array], program: tuple[int, ...] = (
     """A session on arguments of the test's own."""
     drawn = opened(kernel)
     return Session(drawn.kernel, {**drawn.arguments, **arguments}, drawn.sizes, program)
-
-
-def line(text: str) -> int:
-    """The line of kernels.py that has the text, of which there is one."""
-    (found,) = (at for at, line in enumerate(inspect.getsource(kernels).splitlines(), 1) if text in line)
-    return found
 
 
 def at(stop: Stop) -> int:
@@ -213,29 +205,50 @@ def test_programs_of_a_parallel_grid_run_alone() -> None:
 
 
 def test_programs_before_one_of_an_ordered_grid_have_run() -> None:
-    places = np.arange(12, dtype=np.int32)
-    session = on(chain, {"x": places, "y": np.zeros(12, np.int32)}, (2,))
+    session = on(places, {"x": np.ones(6, np.int32), "total": np.zeros(1, np.int32), "y": np.zeros(6, np.int32)}, (2,))
     assert not session.is_parallel and session.stop.program == (2,)
-    assert session.memory["y"].tolist() == [6, 1, 1, 1, 2, 1, 1, 1, 0, 0, 0, 0]
+    assert session.memory["y"].tolist() == [11, 11, 0, 0, 0, 0] and session.memory["total"] == 2
     assert session.history() == "the 2 programs before it have run"
+    session.step()
+    assert lanes(session, "before").item() == 2
     session.proceed()
-    assert session.memory["y"].tolist() == [6, 1, 1, 1, 2, 1, 1, 1, 2, 1, 1, 1]
-    assert session.go_to((0,)).program == (0,) and session.memory["y"].tolist() == [0] * 12
+    assert session.memory["y"].tolist() == [11, 11, 11, 0, 0, 0]
+    assert session.go_to((0,)).program == (0,) and session.memory["y"].tolist() == [0] * 6
 
 
 def test_a_fault_stops_there_and_says_what_is_around() -> None:
-    places = np.arange(12, dtype=np.int32)
-    places[6] = 99
-    session = on(chain, {"x": places, "y": np.zeros(12, np.int32)}, (1,))
+    x = np.array([1, 9, 1, 1, 1, 1], np.int32)
+    given = {"x": x, "total": np.zeros(1, np.int32), "y": np.zeros(6, np.int32)}
+    session = on(places, given, (1,))
+    assert [session.step().reason for _ in range(3)] == ["line", "end", "line"]
     stop = session.step()
-    assert stop.reason == "fault" and stop.program == (1,) and at(stop) == line("y[x[n]] =")
+    assert stop.reason == "line" and lanes(session, "before").item() == 10
+    stop = session.step()
+    assert stop.reason == "fault" and stop.program == (2,) and at(stop) == line("y[before] =")
     assert stop.fault is not None and stop.fault.code == "K0601"
     around = session.around()
-    assert around.keys() == {"x", "y", "n"} and around["n"].text == "4:8 of 12, tile 1"
+    assert around.keys() == {"x", "y", "n", "before"} and around["n"].text == "2 of 6"
     assert "it has stopped at a fault" in refused("K0906", session.step)
     assert session.go_to((0,)).reason == "line"
     # The fault of a program that has to run before the one asked for is met there.
-    assert session.go_to((2,)).program == (1,) and session.stop.reason == "fault"
+    assert session.go_to((4,)).program == (2,) and session.stop.reason == "fault"
+
+
+def test_it_runs_under_the_oracles_checks() -> None:
+    x = np.array([5, 0, 2, 10, 2, 2], np.float32)
+    session = on(careless, {"x": x})
+    session.step()
+    left = session.look("left")
+    assert left.known is not None and left.known.tolist() == [False, True, True, True]
+    session.next()
+    np.testing.assert_array_equal(lanes(session, "root"), [2, np.nan, 1, 3])
+    stop = session.step()
+    (warning,) = stop.warnings
+    assert warning.code == "K0607" and warning.location is not None and warning.location.line == line("kdsl.sqrt")
+    stop = session.step()
+    assert stop.fault is not None and stop.fault.code == "K0603" and at(stop) == line("y[n] = left")
+    written = session.tensor("y")
+    assert written.known is not None and written.known.tolist() == [True] * 4 + [False] * 2
 
 
 class _Never(threading.Event):
