@@ -456,6 +456,6 @@ CODES: dict[str, Code] = {
     "K0907": Code(
         "{path} has {count} kernels",
         "choose one, as in `{path}::{first}`; they are: {known}",
-        "A debugger runs one kernel.",
+        "A debugger runs one kernel. A file or module may define several, and a name after `::` picks one of them.",
     ),
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kdsl.debugger.names import look, mentioned
 from kdsl.debugger.running import EVERYWHERE, NOWHERE, Runner, Stop
 from kdsl.debugger.showing import Shown
+from kdsl.debugger.stepping import COMBINES
 from kdsl.diagnostics import KdslError, Location, fail
 from kdsl.frontends.python.values import TensorRef
-from kdsl.ir.kernel import Kernel, walk
+from kdsl.ir.kernel import Kernel, Region
 from kdsl.ir.statement import Statement
 
 
@@ -22,7 +23,7 @@ class Session(Runner):
     ) -> None:
         self.sizes = dict(sizes)
         self.lines: dict[tuple[str, int], Statement] = {}  # where it can stop
-        for statement in (op.statement for op in walk(kernel.body) if op.statement is not None):
+        for statement in _statements(kernel.body):
             for each in (statement, *statement.callers()):
                 self.lines.setdefault((each.location.file, each.location.line), each)
         super().__init__(kernel, arguments, program)
@@ -115,3 +116,12 @@ class Session(Runner):
         if self.stop.statement is not None:
             return self.stop.statement.location.file
         return self.kernel.location.file if self.kernel.location is not None else ""
+
+
+def _statements(region: Region) -> Iterator[Statement]:
+    """The statements of a region's ops, but for those of combines, in which it does not stop."""
+    for op in region.ops:
+        if op.statement is not None:
+            yield op.statement
+        for inner in op.regions if op.name not in COMBINES else ():
+            yield from _statements(inner)

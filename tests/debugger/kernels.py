@@ -91,6 +91,19 @@ def unrolled(x: Tensor[N, f32], y: Out[N, f32], *, B: Tile = 4) -> None:
         y[n] = powers[1] + powers[2]
 
 
+@kdsl.inline
+def larger(left: TileValue, right: TileValue) -> TileValue:
+    return kdsl.maximum(left, right)
+
+
+@kdsl.kernel
+@kdsl.example(M=4, N=6)
+def peaks(x: Tensor[M, N, f32], y: Out[M, f32], *, B: Tile = 2) -> None:
+    for m in kdsl.grid(M.tiles(B)):
+        best = kdsl.reduce(x[m, :], over=N, combine=larger)
+        y[m] = best
+
+
 def line(text: str) -> int:
     """The number of the line above that has the text; there has to be one such line."""
     (found,) = (at for at, written in enumerate(Path(__file__).read_text().splitlines(), 1) if text in written)

@@ -15,7 +15,7 @@ from kdsl.diagnostics import KdslError
 from kdsl.interpreter import run
 from kdsl.ir.meaning import Array
 from kdsl.lang.kernel import Example, Kernel
-from tests.debugger.kernels import careless, half, halvings, line, places, product, unrolled
+from tests.debugger.kernels import careless, half, halvings, line, peaks, places, product, unrolled
 
 
 @pytest.fixture(autouse=True)
@@ -249,6 +249,14 @@ def test_it_runs_under_the_oracles_checks() -> None:
     assert stop.fault is not None and stop.fault.code == "K0603" and at(stop) == line("y[n] = left")
     written = session.tensor("y")
     assert written.known is not None and written.known.tolist() == [True] * 4 + [False] * 2
+
+
+def test_it_does_not_stop_in_a_combine() -> None:
+    session = opened(peaks, "1")
+    assert at(session.step()) == line("y[m] = best")
+    np.testing.assert_array_equal(lanes(session, "best"), session.arguments["x"][2:].max(axis=1))
+    session.go_to((1,))
+    refused("K0903", session.set_break, line("return kdsl.maximum"))
 
 
 class _Never(threading.Event):
