@@ -19,8 +19,8 @@ from kdsl.passes.fold import fold
 from kdsl.passes.pad_extents import pad_extents
 
 PASSES: dict[str, Callable[[Kernel], Kernel]] = {
-    "drop_breakpoints": drop_breakpoints,
     "pad_extents": pad_extents,
+    "drop_breakpoints": drop_breakpoints,
     "explicit_edges": explicit_edges,
     "fold": fold,
     "cse": cse,
