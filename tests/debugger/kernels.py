@@ -64,7 +64,7 @@ def halvings(x: Tensor[N, i32], y: Out[N, i32]) -> None:
 
 
 @kdsl.kernel
-@kdsl.example(N=6)
+@kdsl.example(N=6, inputs={"total": 0})
 def places(x: Tensor[N, i32], total: InOut[Literal[1], i32], y: InOut[N, i32]) -> None:
     for n in kdsl.grid(N):
         before = total.atomic_add(0, value=x[n])

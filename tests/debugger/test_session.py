@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from kdsl.debugger.start import start
 from kdsl.diagnostics import KdslError
 from kdsl.interpreter import run
 from kdsl.ir.meaning import Array
-from kdsl.lang.kernel import Example, Kernel
+from kdsl.lang.kernel import Kernel
 from tests.debugger.kernels import careless, half, halvings, line, peaks, places, product, unrolled
 
 
@@ -35,7 +36,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def opened(kernel: Kernel, program: str = "", **sizes: Any) -> Session:
-    example = Example({**kernel.examples[0].values, **sizes})
+    example = replace(kernel.examples[0], values={**kernel.examples[0].values, **sizes})
     return start(kernel, example, {}, program=program)
 
 
