@@ -419,4 +419,43 @@ CODES: dict[str, Code] = {
         "kdsl diff follows each element of each tensor, which takes long for large ones, so it looks for small sizes "
         "that fit the constraints of both kernels.",
     ),
+    "K0901": Code(
+        "{program} is no program of {kernel}",
+        "give one number for each axis of the grid, which are: {grid}; the last program is {last}",
+        "A program is named by its place in the grid, as in `kdsl debug SRC::KERNEL --program 3,0`. Each number counts "
+        "tiles (or points) of one axis, from 0.",
+    ),
+    "K0902": Code(
+        "{name} has no value here{why}",
+        "`values` lists what has one",
+        "A debugger shows what a name stands for before the statement at which the program has stopped. Names that "
+        "only a loop assigns end with it.",
+    ),
+    "K0903": Code(
+        "line {place} {what}",
+        "lines that fit are: {known}",
+        "A debugger stops at lines from which some operation comes. A line that only renames a tile, or whose value is "
+        "known when the kernel is compiled, has none.",
+    ),
+    "K0904": Code(
+        "{text} cannot be shown: {problem}",
+        "write NAME, NAME[3, 0:4] or NAME.start",
+        "A debugger shows names and parts of tiles and tensors. Indices of a tile count its lanes from 0; those of a "
+        "tensor are places in it. It computes no expressions.",
+    ),
+    "K0905": Code(
+        "the grid of {kernel} has no program: it is {grid}",
+        "choose an example with larger sizes: `--example N`",
+        "A dimension of size 0 leaves a grid empty, so there is nothing to step through.",
+    ),
+    "K0906": Code(
+        "the program cannot go on: {why}",
+        "`program` starts it again, `program 3,0` another",
+        "After a fault, or at the end of the grid, tiles and tensors can still be looked at.",
+    ),
+    "K0907": Code(
+        "{path} has {count} kernels",
+        "choose one, as in `{path}::{first}`; they are: {known}",
+        "A debugger runs one kernel. A file or module may define several, and a name after `::` picks one of them.",
+    ),
 }

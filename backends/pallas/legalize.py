@@ -50,6 +50,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 
 def legalize(kernel: Kernel) -> Kernel:
     """The kernel with explicit edges. Raises KdslError: K0302 a dtype, K0301 an operation that TPUs lack."""
+    kernel = run_passes(kernel, ["drop_breakpoints"])
     for op in walk(kernel.body):
         _check_op(kernel, op)
     kernel = run_passes(flatten_branches(kernel), PASSES)

@@ -27,6 +27,7 @@ def legalize(kernel: Kernel) -> Kernel:
     Raises KdslError: K0301 for an op that has no line in this target, and a name that the emitted module needs itself;
     K0302 for a dtype that an op has no exact form in.
     """
+    kernel = run_passes(kernel, ["drop_breakpoints"])
     for op in walk(kernel.body):
         if op.name in REPORTS:
             problem = f"{op.name}, as a StableHLO module cannot call its host"

@@ -16,6 +16,7 @@ from .limits import EMITTED, LIMITS, check_combine, check_dtypes, check_values, 
 
 def legalize(kernel: Kernel) -> Kernel:
     """The kernel for the emitter. Raises KdslError: K0301 an op, K0302 a dtype, K0303 a reshape that Triton lacks."""
+    kernel = run_passes(kernel, ["drop_breakpoints"])
     check(kernel)
     padded = run_passes(kernel, ["pad_extents"])
     widened = widen_axes(padded)

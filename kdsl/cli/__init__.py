@@ -16,6 +16,7 @@ from typer.main import get_command
 import kdsl
 from kdsl.cli import screen
 from kdsl.cli.build import build
+from kdsl.cli.debug import debug
 from kdsl.cli.diff import diff
 from kdsl.cli.explain import explain
 from kdsl.cli.show import show
@@ -26,11 +27,11 @@ from kdsl.runtime import unexpected
 
 # Plain help and usage errors: they must read the same in a terminal, a log and a pipe.
 app = typer.Typer(name="kdsl", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-for command in (targets, build, verify, diff, show, explain):
+for command in (targets, build, verify, diff, show, debug, explain):
     app.command()(command)
 
 # Mistakes in the command line rather than in a kernel.
-USAGE = frozenset({"K0401", "K0402", "K0403", "K0404", "K0405", "K0408", "K0409", "K0503", "K0504"})
+USAGE = frozenset({"K0401", "K0402", "K0403", "K0404", "K0405", "K0408", "K0409", "K0503", "K0504", "K0901", "K0907"})
 
 
 def _version(wanted: bool) -> None:

@@ -13,6 +13,7 @@ from kdsl.cli import screen
 from kdsl.cli.options import (
     ArchOption,
     JsonOption,
+    SettingsOption,
     SourceArgument,
     TargetOption,
     parse_archs,
@@ -30,9 +31,7 @@ def build(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write to.", show_default=False)],
     target: TargetOption = "all",
     arch: ArchOption = "",
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A tile size, as in BM=64; repeatable.")
-    ] = None,
+    settings: SettingsOption = None,
     check: Annotated[bool, typer.Option("--check", help="Compile with each target's own compiler.")] = False,
     json: JsonOption = None,
 ) -> None:

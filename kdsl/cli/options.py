@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kdsl.diagnostics import fail
+
+if TYPE_CHECKING:
+    from kdsl.lang.kernel import Example, Kernel
 
 SourceArgument = Annotated[
     str,
@@ -29,6 +32,9 @@ ArchOption = Annotated[
     typer.Option(
         "--arch", metavar="A[,A]", help="Only these architectures, such as cuda:90 or v5e.", show_default="all"
     ),
+]
+SettingsOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A tile size, as in BM=64; repeatable.")
 ]
 JsonOption = Annotated[
     Path | None,
@@ -83,6 +89,16 @@ def parse_tiles(settings: Iterable[str]) -> dict[str, int]:
             raise fail("K0504", None, name=name, value=size)
         tiles[name] = size
     return tiles
+
+
+def pick_example(kernel: Kernel, number: int) -> Example:
+    """The example of that number, from 1. Raises KdslError K0406 for no example, typer.BadParameter for too few."""
+    from kdsl.runtime.examples import examples_of
+
+    examples = examples_of(kernel)
+    if number > len(examples):
+        raise typer.BadParameter(f"{kernel.name} has {len(examples)} examples", param_hint="--example")
+    return examples[number - 1]
 
 
 def _parts(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kdsl.cli.options import SourceArgument
+from kdsl.cli.options import SourceArgument, pick_example
 
 if TYPE_CHECKING:
     from kdsl.ir.kernel import Kernel
@@ -44,12 +44,9 @@ def show(
 def _kernel(kernel: KernelFunction, number: int, bound: bool) -> Kernel:
     """The kernel's IR for the dtypes and constants of an example, from 1; for one without examples, as it stands."""
     from kdsl.ir.kernel import bind
-    from kdsl.runtime.examples import bind_example, examples_of
+    from kdsl.runtime.examples import bind_example
 
     if not kernel.examples and not bound:
         return kernel.elaborate()
-    examples = examples_of(kernel)
-    if number > len(examples):
-        raise typer.BadParameter(f"{kernel.name} has {len(examples)} examples", param_hint="--example")
-    binding = bind_example(kernel, examples[number - 1])
+    binding = bind_example(kernel, pick_example(kernel, number))
     return bind(binding.kernel, binding.sizes, binding.tiles) if bound else binding.kernel

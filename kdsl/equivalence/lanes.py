@@ -134,7 +134,7 @@ def _dot_scaled(program: BoundedProgram, op: Op, results: Sequence[Array]) -> li
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("flip", "concat", "join", "split", "relabel"), _moved),
-    **dict.fromkeys(("histogram", "philox", "bitcast", "poison", "let", "assert", "print"), _unknown),
+    **dict.fromkeys(("histogram", "philox", "bitcast", "poison", "let", "assert", "print", "breakpoint"), _unknown),
     "gather": _gather,
     "sort": _sort,
     "topk": _topk,

@@ -31,7 +31,7 @@ from kdsl.passes import PASSES, run_passes
 from kdsl.runtime.examples import Binding
 
 # In the order in which targets run them. Each gives the bits that it was given; all other passes may not.
-EXACT_PASSES = ("explicit_edges", "fold", "cse", "dce")
+EXACT_PASSES = ("drop_breakpoints", "explicit_edges", "fold", "cse", "dce")
 REFUSED_BY_A_PASS = ("K0303",)
 TILE_CHOICES = 2
 # One tile size shrinks (three quarters are no power of two) and the others may grow: all smaller would take too long.

@@ -40,6 +40,11 @@ from kdsl.ir.ops import OPS
 _BORN, _GIVEN, _WRAPPED, _UNDEFINED, _UNWRITTEN = 1, 0x4000, 0x5000, 0x8000, 0xF000
 
 
+def means_nothing(shadow: Array) -> Array:
+    """Where the tags of a value or a tensor say that nobody gave it a meaning, or that nothing was written yet."""
+    return shadow >= _UNDEFINED
+
+
 @dataclass(frozen=True)
 class CheckedRun:
     """The written buffers by name, as `kdsl.interpreter.run` gives them, and the warnings."""

@@ -13,6 +13,7 @@ from kdsl.diagnostics import Location
 from kdsl.ir.dtypes import DType
 from kdsl.ir.kernel import Axis, Integer, Kernel, Op, Region, Value
 from kdsl.ir.ops import OPS
+from kdsl.ir.statement import Statement
 
 _KIND_ORDER = {"program": 0, "loop": 1, "tile": 2}
 
@@ -36,6 +37,7 @@ class Builder:
         self.names: dict[str, int] = {}
         self.unnamed: set[str] = set()  # values that have only their op's name so far
         self.location: Location | None = kernel.location
+        self.statement: Statement | None = None
 
     def add_axis(self, axis: Axis) -> Axis:
         """Declare an axis. Program axes come first, then loop axes, then tile axes."""
@@ -76,7 +78,7 @@ class Builder:
         placeholder = (Value("", dtype),) if dtype is not None else ()
         # One NaN object, so that kernels that hold a NaN compare equal.
         given = {key: math.nan if value != value else value for key, value in (attributes or {}).items()}
-        op = Op(name, tuple(operands), placeholder, given, location=self.location)
+        op = Op(name, tuple(operands), placeholder, given, (), self.location, self.statement)
         ((result_dtype, axes),) = OPS[name].infer(self.kernel, op)
         result = Value(self.fresh(hint or alias or name), result_dtype, axes)
         self.ops.append(replace(op, results=(result,)))
@@ -86,7 +88,7 @@ class Builder:
 
     def effect(self, name: str, operands: Sequence[Value], attributes: Mapping[str, Any]) -> None:
         """Append an op without results."""
-        op = Op(name, tuple(operands), (), attributes, location=self.location)
+        op = Op(name, tuple(operands), (), attributes, (), self.location, self.statement)
         OPS[name].infer(self.kernel, op)
         self.ops.append(op)
 
@@ -126,7 +128,7 @@ class Builder:
         Raises OpTypeError where the op's row forbids the operands.
         """
         placeholder = (Value("", operands[0].dtype),) if asked else ()
-        op = Op(name, tuple(operands), placeholder, attributes, tuple(regions), self.location)
+        op = Op(name, tuple(operands), placeholder, attributes, tuple(regions), self.location, self.statement)
         types = OPS[name].infer(self.kernel, op)
         results = tuple(Value(self.fresh(hint), dtype, axes) for hint, (dtype, axes) in zip(hints, types, strict=True))
         self.ops.append(replace(op, results=results))

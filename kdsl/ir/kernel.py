@@ -17,6 +17,7 @@ from typing import Any, Literal
 from kdsl.diagnostics import Location, fail
 from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, IntLike, wrap
+from kdsl.ir.statement import Statement
 
 AxisKind = Literal["program", "loop", "tile"]
 Role = Literal["in", "out", "inout"]
@@ -150,7 +151,10 @@ class Text(str):
 
 @dataclass(frozen=True)
 class Op:
-    """One operation: `name` is a row of `kdsl.ir.ops.OPS`, which says what the rest must be."""
+    """One operation: `name` is a row of `kdsl.ir.ops.OPS`, which says what the rest must be.
+
+    `statement` is the author's, kept only where a debugger asks the front end for it.
+    """
 
     name: str
     operands: tuple[Value, ...] = ()
@@ -158,6 +162,7 @@ class Op:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     regions: tuple[Region, ...] = ()
     location: Location | None = field(default=None, compare=False)
+    statement: Statement | None = field(default=None, compare=False, repr=False)
 
     @property
     def result(self) -> Value:

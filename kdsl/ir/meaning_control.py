@@ -104,6 +104,11 @@ def check(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     return []
 
 
+def pause(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
+    """Nothing: a debugger stops before the op is evaluated."""
+    return []
+
+
 def show(frame: Frame, op: Op, operands: list[Array]) -> list[Array]:
     frame.show(op.attributes["message"], operands)
     return []

@@ -208,6 +208,17 @@ define(
         evaluate=meaning_control.show,
     )
 )
+define(
+    OpSpec(
+        "breakpoint",
+        "a debugger stops here; without one it does nothing, and no target has it",
+        (),
+        lambda kernel, op: (),
+        effect="report",
+        padding="predicated",
+        evaluate=meaning_control.pause,
+    )
+)
 
 
 def _poison(kernel: Kernel, op: Op) -> tuple[Type, ...]:

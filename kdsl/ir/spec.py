@@ -15,7 +15,7 @@ Effect = Literal[
     "write",
     "atomic",  # reads and writes an element at once; happens once for each program, also where it is uniform
     "define",  # names an integer that later ops may mention
-    "report",  # asserts and prints: touches no memory, but must not be dropped
+    "report",  # asserts, prints, breakpoints: touches no memory, but must not be dropped
 ]
 
 Padding = Literal[

@@ -324,6 +324,9 @@ class _Builder(lark.Transformer[Any, Any]):
         initial = tuple(value for _, value in pairs)
         return Op("for", initial, results or (), {"axis": str(axis)}, (region,), place)
 
+    def pause(self, place: Location | None) -> Op:
+        return Op("breakpoint", location=place)
+
     def kernel(self, name: str, *rest: Any) -> Kernel:
         items = _present(rest)
 

@@ -48,6 +48,7 @@ from kdsl.ir.expr import Expr, cdiv, symbol, wrap
 from kdsl.ir.kernel import Axis, Bound, Kernel, Op, Value, map_expressions, walk
 from kdsl.ir.ops import OPS
 from kdsl.ir.rewrite import Rewriter, unused_symbol
+from kdsl.passes.drop_breakpoints import drop_breakpoints
 from kdsl.passes.predicate import Predicator
 
 
@@ -86,6 +87,7 @@ def batch(kernel: Kernel, axis: str, factor: int) -> Kernel:
         )
     if factor == 1:
         return kernel
+    kernel = drop_breakpoints(kernel)  # a debugger stops in one point at a time
     plan = Plan(kernel, points[axis], factor, lane, None, ())
     _check_effects(plan)
     if plan.point.kind == "loop":

@@ -13,12 +13,14 @@ from kdsl.ir.verify import verify
 from kdsl.passes.batch import batch
 from kdsl.passes.cse import cse
 from kdsl.passes.dce import dce
+from kdsl.passes.drop_breakpoints import drop_breakpoints
 from kdsl.passes.explicit_edges import explicit_edges
 from kdsl.passes.fold import fold
 from kdsl.passes.pad_extents import pad_extents
 
 PASSES: dict[str, Callable[[Kernel], Kernel]] = {
     "pad_extents": pad_extents,
+    "drop_breakpoints": drop_breakpoints,
     "explicit_edges": explicit_edges,
     "fold": fold,
     "cse": cse,

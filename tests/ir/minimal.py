@@ -302,6 +302,12 @@ kernel print(x: in T[16], o: out T[16]) {
   print %x {message = "x"}
   store o[n] = %x
 }
+kernel breakpoint(x: in T[16], o: out T[16]) {
+  axis n < 16
+  %x: T[n] = load x[n]
+  breakpoint
+  store o[n] = %x
+}
 kernel poison(x: in T[16], o: out T[16]) {
   axis n < 16
   %x: T[n] = load x[n]

@@ -245,6 +245,7 @@ def report(g: Generator) -> None:
     holds = g.emit("or", [flag, g.emit("not", [flag])])
     g.builder.effect("assert", [holds], {"message": Text('it "holds"\\\n')})
     g.builder.effect("print", [_number(g, 1)], {"message": Text("é")})
+    g.builder.effect("breakpoint", (), {})
 
 
 def poison(g: Generator) -> None:

@@ -48,6 +48,7 @@ def test_only_memory_and_reports_have_effects() -> None:
         "atomic_cas": "atomic",
         "assert": "report",
         "print": "report",
+        "breakpoint": "report",
         "let": "define",
     }
 

@@ -26,7 +26,7 @@ MOVES = frozenset(
     (
         *("select", "broadcast", "reshape", "load", "store", "load_at", "store_at", "gather", "flip", "concat", "join"),
         *("split", "relabel", "for", "if", "while", "reduce_by", "scan_by", "yield", "poison", "print"),
-        *("constant", "argument"),
+        *("breakpoint", "constant", "argument"),
     )
 )
 

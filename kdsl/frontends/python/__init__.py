@@ -59,8 +59,10 @@ def scalar_annotations(kernel: KernelFunction) -> dict[str, type[DType]]:
     return {name: parts[0] for name, parts in scalars.items() if isinstance(parts[0], type)}
 
 
-def elaborate(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Kernel:
+def elaborate(kernel: KernelFunction, bindings: Mapping[str, Any], statements: bool = False) -> Kernel:
     """The IR of a kernel, verified. `bindings` gives dtype variables (kdsl dtypes) and Const parameters by name.
+
+    With `statements`, each op keeps the author's statement that it comes from.
 
     Raises KdslError, and nothing else, for whatever the function says wrong.
     """
@@ -78,7 +80,7 @@ def elaborate(kernel: KernelFunction, bindings: Mapping[str, Any]) -> Kernel:
         (kernel.function.__doc__ or "").strip(),
     )
     try:
-        traced = trace(read_signature, empty)
+        traced = trace(read_signature, empty, statements)
     except RecursionError:
         raise fail("K0104", source.name_location, what="it is nested too deep") from None
     # Dtype variables may also occur in the body alone, so this is known only now.

@@ -75,7 +75,7 @@ def _common(trace: Tracer, node: ast.If, name: str, first: Any, second: Any) -> 
 
 
 def _region(trace: Tracer, ops: list[Op], names: dict[str, Any], dtypes: dict[str, DType]) -> Region:
-    with trace.builder.region() as more:
+    with trace.builder.region() as more, trace.stating(None):
         final = [trace.lift.value(names[name], dtype) for name, dtype in dtypes.items()]
         more.append(Op("yield", tuple(final), location=trace.builder.location))
     return Region((), (*ops, *more))

@@ -54,6 +54,8 @@ def call(trace: Tracer, node: ast.Call) -> Any:
     arguments = [trace.eval(item) for item in node.args]
     keywords = {str(item.arg): trace.eval(item.value) for item in node.keywords}
     trace.at(node)
+    if callee is breakpoint:
+        return _breakpoint(trace, node)
     if intrinsics.is_intrinsic(callee):
         return intrinsics.call(trace, node, callee, arguments, keywords)
     if getattr(callee, INLINE, False):
@@ -61,6 +63,13 @@ def call(trace: Tracer, node: ast.Call) -> Any:
     if isinstance(callee, Kernel):
         trace.error(node, "K0104", what=f"a call of the kernel {callee.name}; kernels do not call kernels")
     return _plain(trace, node, callee, arguments, keywords)
+
+
+def _breakpoint(trace: Tracer, node: ast.Call) -> None:
+    """Python's own `breakpoint()`: `kdsl debug` stops there."""
+    if node.args or node.keywords:
+        trace.error(node, "K0104", what="an argument of `breakpoint()`")
+    trace.builder.effect("breakpoint", (), {})
 
 
 def _plain(trace: Tracer, node: ast.Call, callee: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
@@ -126,7 +135,9 @@ def inline(trace: Tracer, node: ast.Call, callee: Any, arguments: list[Any], key
     except TypeError as error:
         trace.error(node, "K0104", what=f"{callee.__name__}: {error}")
     bound.apply_defaults()
-    outer = trace.source, trace.names, trace.loops, trace.builder.location
+    trace.hold(bound.arguments)
+    outer = trace.source, trace.names, trace.loops, trace.builder.location, trace.caller
+    trace.caller = trace.builder.statement
     trace.source, trace.names, trace.loops = read(callee), dict(bound.arguments), 0
     trace.depth += 1
     try:
@@ -134,6 +145,6 @@ def inline(trace: Tracer, node: ast.Call, callee: Any, arguments: list[Any], key
     except Returned as returned:
         return returned.thing
     finally:
-        trace.source, trace.names, trace.loops, trace.builder.location = outer
+        trace.source, trace.names, trace.loops, trace.builder.location, trace.caller = outer
         trace.depth -= 1
     return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from kdsl.ir.builder import Builder
 from kdsl.ir.dtypes import DType
 from kdsl.ir.expr import Expr, symbol
 from kdsl.ir.kernel import Scalar, Value, whole
+from kdsl.ir.statement import Statement
 from kdsl.lang.dims import Dim
 from kdsl.lang.dtypes import DType as DTypeClass
 
@@ -31,11 +33,37 @@ class Environment:
         self.source: Source = signature.source
         self.names: dict[str, Any] = dict(signature.names)
         self.whole: dict[str, str] = {}  # dimension -> its own axis
+        self.keeps_statements = False
+        self.caller: Statement | None = None  # the statement that called the helper which is being traced
         self.reserved = {node.id for node in ast.walk(self.source.definition) if isinstance(node, ast.Name)}
 
     def at(self, node: ast.AST) -> None:
         """Ops emitted from here on come from this node."""
         self.builder.location = self.source.locate(node)
+
+    @contextmanager
+    def stating(self, node: ast.stmt | None) -> Iterator[None]:
+        """Ops emitted inside belong to this statement, if that is kept; a debugger stops at none of those of None."""
+        outer = self.builder.statement
+        if self.keeps_statements:
+            self.builder.statement = None if node is None else self._statement(node)
+        try:
+            yield
+        finally:
+            self.builder.statement = outer
+
+    def _statement(self, node: ast.stmt) -> Statement:
+        body = getattr(node, "body", None)
+        last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+        return Statement(self.source.locate(node), max(node.lineno, last), dict(self.names), self.caller)
+
+    def hold(self, thing: Any) -> None:
+        """Values in a thing that something refers to from here on keep the names that they have."""
+        if isinstance(thing, Value):
+            self.builder.unnamed.discard(thing.name)
+        elif isinstance(thing, list | tuple | set | dict):
+            for part in thing.values() if isinstance(thing, dict) else thing:
+                self.hold(part)
 
     def error(self, node: ast.AST, code: str, **fields: object) -> NoReturn:
         raise fail(code, self.source.locate(node), **fields)

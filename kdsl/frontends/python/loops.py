@@ -114,7 +114,8 @@ class Loop:
             trace.block(self.node.body)
             trace.loops -= 1
             trace.at(self.node)
-            final = [self.final(item) for item in self.carried]
+            with trace.stating(None):
+                final = [self.final(item) for item in self.carried]
             ops.append(Op("yield", tuple(final), location=trace.builder.location))
         return final, ops
 
@@ -210,8 +211,11 @@ class While(Loop):
     node: ast.While
 
     def attempt(self) -> Attempt:
-        trace, initial, tested = self.trace, self.before(), self.enter()
-        with trace.builder.region() as test:
+        trace = self.trace
+        with trace.stating(None):  # a debugger stops at the tests
+            initial = self.before()
+        tested = self.enter()
+        with trace.builder.region() as test, trace.stating(self.node):
             thing = trace.eval(self.node.test)
             if not is_traced(thing):
                 what = "`while` with a condition that is known when the kernel is compiled"

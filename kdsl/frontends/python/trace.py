@@ -51,9 +51,10 @@ INSTEAD: dict[type[ast.stmt], tuple[str, str]] = {
 }
 
 
-def trace(signature: Signature, empty: Kernel) -> Kernel:
+def trace(signature: Signature, empty: Kernel, statements: bool = False) -> Kernel:
     """The kernel with the body that the signature's function states. Raises KdslError."""
     tracer = Tracer(signature, Builder(empty))
+    tracer.keeps_statements = statements
     definition = signature.source.definition
     tracer.block(definition.body)
     if not tracer.seen_grid:
@@ -84,7 +85,8 @@ class Tracer(Expressions):
             what, instead = INSTEAD.get(type(node), (f"a statement of kind {type(node).__name__}", "remove it"))
             self.error(node, "K0103", what=what, instead=instead)
         self.at(node)
-        method(node)
+        with self.stating(node):
+            method(node)
 
     # -- simple statements -----------------------------------------------------------------------------------------
 
@@ -100,6 +102,8 @@ class Tracer(Expressions):
 
     def do_Assign(self, node: ast.Assign) -> None:
         thing = self.eval(node.value)
+        if len(node.targets) > 1:
+            self.hold(thing)
         for target in node.targets:
             self.assign(target, thing)
 
@@ -118,7 +122,10 @@ class Tracer(Expressions):
                 self.error(target, "K0216", name=target.id, what="an index variable")
             if isinstance(variable, TensorRef) and variable.buffer.role == "out" and not self.depth:
                 self.error(target, "K0216", name=target.id, what="an output")
-            self.names[target.id] = self.builder.rename_last(thing, target.id) if isinstance(thing, Value) else thing
+            if isinstance(thing, Value):
+                thing = self.builder.rename_last(thing, target.id)
+            self.hold(thing)
+            self.names[target.id] = thing
         elif isinstance(target, ast.Tuple | ast.List):
             things = list(thing) if isinstance(thing, tuple | list) else None
             if things is None or len(things) != len(target.elts):

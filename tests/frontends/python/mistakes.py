@@ -35,6 +35,7 @@ SOURCE = {
     "K0104 loop over a tile": ("K0104", GRID + "        for x in «v[n]»:\n            pass\n"),
     "K0104 too few arguments": ("K0104", GRID + "        c[m, n] = «kdsl.maximum(v[n])»\n"),
     "K0104 kernel": ("K0104", GRID + "        «kernel(v, v)»\n"),
+    "K0104 breakpoint": ("K0104", GRID + "        «breakpoint(1)»\n"),
     "K0104 grid names": ("K0104", "    for «m» in kdsl.grid(M, N):\n        pass\n"),
     "K0104 require": ("K0104", "    kdsl.require(«causal == M»)\n" + GRID + "        pass\n"),
     "K0104 require of an index": ("K0104", GRID + "        kdsl.require(«m.start == 0»)\n"),

@@ -141,3 +141,23 @@ def test_a_return_in_a_loop_is_refused_in_the_helper() -> None:
 
 def test_helpers_run_as_plain_python_too() -> None:
     assert inner(3, "square") == 9  # type: ignore[arg-type]  # on a plain number
+
+
+@kdsl.inline
+def doubled(x: TileValue) -> TileValue:
+    y = x
+    return y + x
+
+
+@kdsl.kernel
+def several_names(x: Tensor[N, f32], y: Out[N, f32]) -> None:
+    for n in kdsl.grid(N.tiles(4)):
+        first = second = x[n] + 1
+        parts = [first * 2, second * 3]
+        last = parts[1]
+        y[n] = last + parts[1] + doubled(parts[0] + 1) + second
+
+
+def test_a_tile_may_have_several_names() -> None:
+    x = np.arange(6, dtype=np.float32)
+    assert several_names(x).tolist() == [6 * (v + 1) + 2 * (2 * (v + 1) + 1) + v + 1 for v in x]

@@ -7,8 +7,12 @@ import pytest
 
 import kdsl
 from kdsl import InOut, Out, Scalar, Tensor, TileValue, f32, i32
+from kdsl.analysis.parallel import is_parallel
 from kdsl.diagnostics import KdslError
-from kdsl.ir.kernel import walk
+from kdsl.frontends.python import elaborate
+from kdsl.ir.kernel import bind, walk
+from kdsl.ir.text import print_kernel
+from kdsl.passes import run_passes
 
 
 class M(kdsl.Dim): ...
@@ -174,3 +178,32 @@ def test_a_check_that_fails_names_itself_and_the_program(capsys: pytest.CaptureF
 
 def test_checks_and_prints_are_in_the_ir() -> None:
     assert [op.name for op in checked.elaborate().body.ops if op.name in ("assert", "print")] == ["assert", "print"]
+
+
+@kdsl.kernel
+def watched(x: Tensor[N, i32], y: Out[N, i32], *, watch: kdsl.Const[bool] = True) -> None:
+    for n in kdsl.grid(N.tiles(4)):
+        total = x[n]
+        for _ in kdsl.range(0, 3):
+            total += 1
+            if watch:
+                breakpoint()
+        y[n] = total
+
+
+def test_a_breakpoint_is_an_op_that_computes_nothing() -> None:
+    kernel = watched.elaborate()
+    assert [op.name for op in walk(kernel.body)].count("breakpoint") == 1
+    assert run_passes(kernel, ["drop_breakpoints"]) == watched.elaborate(watch=False)
+    assert is_parallel(bind(kernel, {"N": 6}))
+    assert watched(np.arange(6, dtype=np.int32)).tolist() == [3, 4, 5, 6, 7, 8]
+
+
+def test_statements_are_kept_where_asked_for_and_change_nothing() -> None:
+    plain, kept = elaborate(watched, {}), elaborate(watched, {}, statements=True)
+    assert plain == kept and print_kernel(plain) == print_kernel(kept)
+    assert all(op.statement is None for op in walk(plain.body))
+    stop = next(op for op in walk(bind(kept, {"N": 6}).body) if op.name == "breakpoint")
+    assert stop.location is not None and stop.statement is not None
+    assert stop.statement.location.line == stop.location.line
+    assert stop.statement.names["total"].name == "total.1"  # what the loop has added to so far, not what came in
