@@ -29,7 +29,7 @@ def debug(
     example: Annotated[int, typer.Option("--example", min=1, metavar="N", help="Which example to run.")] = 1,
     settings: SettingsOption = None,
     inputs: Annotated[
-        Literal["exact", "generic", "special", "cancelling"],
+        Literal["exact", "generic", "special", "cancelling", "shifted"],
         typer.Option("--inputs", help="Small integers, normal numbers, with NaNs and extremes, or sums that cancel."),
     ] = "exact",
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="What the inputs are drawn from.")] = 0,

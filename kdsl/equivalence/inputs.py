@@ -6,6 +6,7 @@ generic     standard normal
 special     standard normal, a few per cent of them NaN, an infinity, a zero of either sign, a subnormal number, the
             smallest normal number or the largest one
 cancelling  pairs that nearly sum to zero, and large numbers beside small ones
+shifted     standard normal, each row far from zero, more of them below: no lane that is left out is near the others
 
 Integers that become places or limits are drawn between ends that `roles.py` tells, or as the example declares.
 """
@@ -29,17 +30,18 @@ from kdsl.ir.kernel import Buffer, Kernel, Scalar, bind, size_values
 from kdsl.ir.meaning import Array
 from kdsl.runtime.examples import Binding
 
-Kind = Literal["exact", "generic", "special", "cancelling"]
-KINDS: tuple[Kind, ...] = ("exact", "generic", "special", "cancelling")
+Kind = Literal["exact", "generic", "special", "cancelling", "shifted"]
+KINDS: tuple[Kind, ...] = ("exact", "generic", "special", "cancelling", "shifted")
 BASE_KINDS: tuple[Kind, ...] = ("exact", "generic")  # those that a verdict's error and undecided share are of
-OTHER_KINDS: tuple[Kind, ...] = ("special", "cancelling")
+OTHER_KINDS: tuple[Kind, ...] = ("special", "cancelling", "shifted")
 # In turn on the oracle: examples and dtypes take turns with a period of 4, and each meets exact and generic inputs.
-SCHEDULE: tuple[Kind, ...] = ("exact", "generic", "special", "exact", "generic", "cancelling")
+SCHEDULE: tuple[Kind, ...] = ("exact", "generic", "special", "exact", "generic", "cancelling", "shifted")
 
 LARGEST = 4  # of exact integers: a product of two summed over 1024 terms is 2**14
 STEP = 256.0  # between exact logits: far enough for exp(-STEP / 2) to be 0 in f32
 SPECIAL = 0.04  # the share of special numbers
 LARGER = 16.0  # how much larger the large numbers are: their exponentials are still finite
+SHIFTS = (-1e5, -1e4, -100.0, -32.0, 0.0, 32.0, 1e4)
 NEARLY = 2.0**-6  # relative difference of most pairs that nearly cancel
 
 
@@ -155,6 +157,8 @@ def draw_values(generator: np.random.Generator, kind: Kind, dtype: DType, shape:
         return _exact(generator, dtype, shape).astype(dtype.numpy)
     if kind == "cancelling" and dtype.is_float:
         return _cancelling(generator, shape).astype(dtype.numpy)
+    if kind == "shifted" and dtype.is_float:
+        return _shifted(generator, dtype, shape).astype(dtype.numpy)
     array = _generic(generator, dtype, shape).astype(dtype.numpy)
     return _with_specials(generator, dtype, array) if kind == "special" and dtype.is_float else array
 
@@ -180,6 +184,13 @@ def _generic(generator: np.random.Generator, dtype: DType, shape: tuple[int, ...
         return np.asarray(generator.standard_normal(shape))
     lowest, highest = {"bool": (0, 1), "uint": (0, 100)}.get(dtype.kind, (-100, 100))
     return np.asarray(generator.integers(lowest, highest + 1, shape))
+
+
+def _shifted(generator: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """One shift for each row along the last dimension, a quarter of the largest number at most."""
+    most = float(ml_dtypes.finfo(dtype.numpy).max) / 4
+    shifts = np.clip(generator.choice(SHIFTS, (*shape[:-1], 1)[-len(shape) :] if shape else ()), -most, most)
+    return np.asarray(generator.standard_normal(shape) + shifts)
 
 
 def _cancelling(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -55,7 +55,7 @@ def arrays(
     dtype: type[DType],
     shape: tuple[int, ...],
     *,
-    kinds: Sequence[Kind] = ("exact", "generic", "special", "cancelling"),
+    kinds: Sequence[Kind] = ("exact", "generic", "special", "cancelling", "shifted"),
     layouts: Sequence[Layout] = LAYOUTS,
 ) -> SearchStrategy[np.ndarray[Any, Any]]:
     """Arrays of a kdsl dtype: exact, generic, special or nearly cancelling values, in memory in several layouts.
@@ -77,7 +77,7 @@ def arrays(
 def arguments(
     example: Binding,
     *,
-    kinds: Sequence[Kind] = ("exact", "generic", "special", "cancelling"),
+    kinds: Sequence[Kind] = ("exact", "generic", "special", "cancelling", "shifted"),
     layouts: Sequence[Layout] = LAYOUTS,
 ) -> SearchStrategy[dict[str, Any]]:
     """What to call the kernel of an example with, by name: arrays as `kdsl verify` draws them, integers in the ranges

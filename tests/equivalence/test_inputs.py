@@ -10,6 +10,7 @@ from kdsl.equivalence.inputs import draw_inputs, without_extremes
 from kdsl.equivalence.logits import logits
 from kdsl.interpreter import run
 from kdsl.ir.kernel import Kernel, bind
+from kdsl.kernels.softmax import softmax
 from kdsl.runtime.examples import bound_examples
 from tests.equivalence.examples import SMALL, each_dtype, scaled, vector_add
 
@@ -102,6 +103,12 @@ def test_a_dtype_without_infinity_has_what_its_casts_give() -> None:
     array = draw_inputs(bound(widened), "special", (0,))["x"]
     assert array.dtype == ml_dtypes.float8_e4m3fn
     assert np.isnan(array.astype(np.float32)).any()
+
+
+def test_shifted_inputs_lie_far_from_zero_row_by_row() -> None:
+    array = draw_inputs(bound(each_dtype(softmax, M=400, N=9)), "shifted", (0,))["x"].astype(np.float64)
+    assert np.ptp(array, axis=1).max() < 10
+    assert set(np.round(array.mean(axis=1), -1).astype(int)) == {-100000, -10000, -100, -30, 0, 30, 10000}
 
 
 def test_cancelling_inputs_sum_to_little_beside_their_size() -> None:
