@@ -1,4 +1,4 @@
-"""Does the judge find what is wrong? Planted faults, time and mutants, whose score is the last line.
+"""Does the judge find what is wrong? Planted faults, error bounds, time and mutants, whose score is the last line.
 
     python -m bench.judge [--seed N] [--part NAME ...]
 
@@ -23,13 +23,14 @@ from bench.harness import ROOT
 from bench.judge.found import Planted, Time
 from bench.judge.mutation import Mutation
 from bench.judge.parts import Part
+from bench.judge.rounding import Soundness, Usefulness
 
 SEED_VARIABLE = "KDSL_JUDGE_SEED"
 WITHOUT_GIT = 20260101
 Item = TypeVar("Item")
 
 # In the order in which they run; the last one's line is the last line.
-PARTS: tuple[Part, ...] = (Planted(), Time(), Mutation())
+PARTS: tuple[Part, ...] = (Planted(), Soundness(), Usefulness(), Time(), Mutation())
 
 
 def main() -> None:
