@@ -18,11 +18,12 @@ fraction bits, bf16x3 and bf16x6 to 16 and 24 (their parts).
 
 from __future__ import annotations
 
-from kdsl.runtime.target import Accuracy, AccuracyTable
+from kdsl.runtime.target import IEEE_DOT, Accuracy, AccuracyTable
 
 # Subnormal results may be flushed to zero (ex2.approx.ftz, v_exp_f32): at most the smallest normal number.
 FLUSHED_F32 = 2.0**-126
 
+_FMA = "fma.rn.f32 for NVIDIA, as the PTX shows; that v_mfma_f32 of f32 operands rounds to nearest is an assumption"
 _CUDA = "CUDA C++ Programming Guide, maximum ulp errors; OpenCL C, 7.4"
 _EXP = (
     "tl.exp is ex2.approx(x * log2 e): the product's rounding alone is |x| / 2 ulp of the result, at most 44 for "
@@ -95,6 +96,7 @@ ACCURACY: AccuracyTable = {
     **{(op, "f16"): _narrow(accuracy, 10) for op, accuracy in _F32.items()},
     **{(op, "bf16"): _narrow(accuracy, 7) for op, accuracy in _F32.items()},
     # f16 and bf16 operands are multiplied exactly and summed by matrix units, as tf32 parts are.
+    (IEEE_DOT, "f32"): Accuracy(0.5, 0.0, _FMA),
     ("dot", "f32"): Accuracy(0.5, 0.0, _TENSOR_CORES, addition=1.0),
     ("dot_scaled", "f32"): Accuracy(0.5, 0.0, _TENSOR_CORES, addition=1.0),
     # AMD has no bf16 fma: the f32 one is rounded again.

@@ -13,6 +13,7 @@ from kdsl.equivalence.lanes import Rule, blank, exact_or_lost
 from kdsl.ir.kernel import Op, Region, walk
 from kdsl.ir.meaning import Array
 from kdsl.ir.ops import OPS
+from kdsl.runtime.target import accuracy_of
 
 if TYPE_CHECKING:
     from kdsl.equivalence.bounds import BoundedProgram
@@ -105,7 +106,9 @@ def _add(program: BoundedProgram, op: Op) -> None:
     memory = program.memory[name].astype(np.float64)
     tally.sizes[...] = np.maximum(tally.sizes, np.abs(memory))  # a store may have come between
     carried = errors - tally.rounded
-    amount = program.model.summed("atomic", tally.sizes, tally.sizes + carried, tally.counts, dtype, dtype)
+    amount = program.model.summed(
+        accuracy_of(program.model.accuracy, "atomic", dtype), tally.sizes, tally.sizes + carried, tally.counts, dtype
+    )
     steps = rounding.grid(value), rounding.grid(memory)
     step = None if None in steps else min(step for step in steps if step is not None)
     exact = rounding.sums_exactly(tally.sizes, step, dtype) & (carried == 0) | (tally.counts == 0)

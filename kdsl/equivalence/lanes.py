@@ -15,6 +15,7 @@ from kdsl.ir.dtypes import F32, F64
 from kdsl.ir.kernel import Op, Value
 from kdsl.ir.meaning import Array
 from kdsl.ir.meaning_tiles import back, lanes_of
+from kdsl.runtime.target import addition_of
 
 if TYPE_CHECKING:
     from kdsl.equivalence.bounds import BoundedProgram
@@ -126,7 +127,7 @@ def _dot_scaled(program: BoundedProgram, op: Op, results: Sequence[Array]) -> li
     unit = 2.0**-8 if max(left.dtype.bits, right.dtype.bits) > 8 else 2.0**-23
     terms = program.terms(op, op.result.axes) + 2
     # The oracle's own sum is in f64, of f32 products.
-    rounded = program.model.summed(op.name, size, most, terms, F32, op.result.dtype) + 4 * unit * most
+    rounded = program.model.summed(addition_of(program.model.accuracy, op), size, most, terms, F32) + 4 * unit * most
     bound = most - size + program.own(op, rounded)
     lost = exact_or_lost(program, op, (left_scale, right_scale))[0]
     return [np.where(np.isfinite(bound), bound, np.inf) + lost]

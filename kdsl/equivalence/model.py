@@ -28,10 +28,9 @@ class Model:
         """How far the target and the oracle may be from the exact result of an op."""
         return accuracy_of(self.accuracy, op, dtype), accuracy_of(ORACLE, op, dtype)
 
-    def summed(self, op: str, ours: Array, theirs: Array, roundings: Array, accumulator: DType, dtype: DType) -> Array:
+    def summed(self, target: Accuracy, ours: Array, theirs: Array, roundings: Array, accumulator: DType) -> Array:
         """What the oracle and the target round when they add terms up whose sizes have these sums, in any order, and
         the target's error of each term."""
-        target, _ = self.of(op, dtype)
         unit = 2.0**-accumulator.mantissa  # one ulp, relative; correct rounding is half of it
         # Additions that cut off all err to the same side.
         gamma = self.gamma if target.addition <= 0.5 else rounding.gamma

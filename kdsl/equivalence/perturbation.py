@@ -22,7 +22,7 @@ from kdsl.ir.kernel import Kernel, Op
 from kdsl.ir.meaning import Array, narrow
 from kdsl.ir.meaning_tiles import back, lanes_of, last
 from kdsl.ir.ops import OPS
-from kdsl.runtime.target import AccuracyTable, accuracy_of
+from kdsl.runtime.target import AccuracyTable, accuracy_of, addition_of
 
 # Numbers of the type already, so that nothing is rounded.
 _UNROUNDED = frozenset({"maximum", "minimum", "abs", "neg", "floor", "ceil", "select", "trunc", "round", "maxnum"})
@@ -147,7 +147,7 @@ class Perturbed(Program):
             for value in op.operands
         )
         terms = last(self, left * right, axes, axis, axes)
-        allowed = accuracy_of(self.wrong.accuracy, "dot", op.result.dtype)
+        allowed = addition_of(self.wrong.accuracy, op)
         off = max(allowed.ulp - 0.5, 0) * 2.0 ** -self._accumulator(op).mantissa
         return self._rounded(self._added(op, terms * (1 + self.wrong.noise(terms.shape) * off)), op.result.dtype)
 
@@ -157,7 +157,7 @@ class Perturbed(Program):
     def _added(self, op: Op, lanes: Array) -> Array:
         """The sum along the last dimension, in a random order: one after the other, or halves onto each other."""
         lanes = lanes[..., self.wrong.generator.permutation(lanes.shape[-1])]
-        allowed = accuracy_of(self.wrong.accuracy, op.name, op.result.dtype).addition
+        allowed = addition_of(self.wrong.accuracy, op).addition
         accumulator = self._accumulator(op)
         unit = allowed * 2.0**-accumulator.mantissa
 

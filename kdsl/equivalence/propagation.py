@@ -17,6 +17,7 @@ from kdsl.ir.dtypes import BOOL, F32, F64, DType
 from kdsl.ir.kernel import Op
 from kdsl.ir.meaning import Array, convert
 from kdsl.ir.ops import OPS
+from kdsl.runtime.target import addition_of
 
 if TYPE_CHECKING:
     from kdsl.equivalence.bounds import BoundedProgram
@@ -224,7 +225,9 @@ def _accumulated(
     """A sum or product of many terms, in any order, on both sides: gamma_n of the magnitudes' sum or product."""
     dtype = op.result.dtype
     accumulator = _accumulator(dtype)
-    amount = program.model.summed(op.name, magnitude, magnitude + propagated, roundings, accumulator, dtype)
+    amount = program.model.summed(
+        addition_of(program.model.accuracy, op), magnitude, magnitude + propagated, roundings, accumulator
+    )
     if dtype != accumulator:
         # Rounded once more, to the result's type, on both sides.
         amount = amount + rounding.ulp((np.abs(wide) + propagated + amount) * (1 + 2.0 ** (3 - dtype.mantissa)), dtype)

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from kdsl.diagnostics import fail
-from kdsl.ir.dtypes import DType
-from kdsl.ir.kernel import Kernel
+from kdsl.ir.dtypes import F32, F64, DType
+from kdsl.ir.kernel import Kernel, Op
 
 Array = np.ndarray[Any, np.dtype[Any]]
 GROUP = "kdsl.backends"
@@ -87,7 +87,10 @@ class Accuracy:
     addition: float = 0.5
 
 
-AccuracyTable = Mapping[tuple[str, str], Accuracy]  # (op, dtype name) -> Accuracy; dtype "*" for all
+# (op, dtype name of the result) -> Accuracy; dtype "*" for all. A dot of f32 or f64 operands with precision ieee, which
+# matrix units may not do, may have an entry of its own as IEEE_DOT.
+AccuracyTable = Mapping[tuple[str, str], Accuracy]
+IEEE_DOT = "dot ieee"
 
 
 class Target(Protocol):
@@ -136,6 +139,14 @@ def find_target(name: str) -> Target:
         target: Target = entry.load()
         return target
     raise fail("K0403", None, name=name, known=", ".join(target_names()))
+
+
+def addition_of(table: AccuracyTable, op: Op) -> Accuracy:
+    """The entry of a table for the sums of a reduce, scan or dot."""
+    wide = op.name == "dot" and all(value.dtype in (F32, F64) for value in op.operands)
+    if wide and op.attributes.get("precision") == "ieee" and (IEEE_DOT, op.result.dtype.name) in table:
+        return table[IEEE_DOT, op.result.dtype.name]
+    return accuracy_of(table, op.name, op.result.dtype)
 
 
 def accuracy_of(table: AccuracyTable, op: str, dtype: DType) -> Accuracy:
