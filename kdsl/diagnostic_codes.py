@@ -2,6 +2,7 @@
 
 K01xx the source of a kernel   K02xx tiles, axes and types   K03xx what a target cannot do   K04xx the command line
 K05xx calling a kernel         K06xx running on the oracle   K07xx IR text   K08xx passes
+K09xx the debugger; from K0911 kernels in other languages
 """
 
 from __future__ import annotations
@@ -457,5 +458,24 @@ CODES: dict[str, Code] = {
         "{path} has {count} kernels",
         "choose one, as in `{path}::{first}`; they are: {known}",
         "A debugger runs one kernel. A file or module may define several, and a name after `::` picks one of them.",
+    ),
+    "K0911": Code(
+        "this is no TTIR text: {problem}",
+        "give the text that Triton prints for its `ttir` stage",
+        "TTIR is the MLIR text that Triton's front end makes of a @triton.jit function. Any op is read; what the text "
+        "must have is MLIR's form: ops with their types, blocks, attributes and locations. The place that is named is "
+        "in the TTIR text, not in the Python source.",
+    ),
+    "K0912": Code(
+        "Triton makes no TTIR of {name}: {problem}",
+        "correct the kernel, the signature or the constexprs; what Triton's front end refuses cannot be read",
+        "A @triton.jit function is read by way of Triton's own front end, which needs a type or a value for each "
+        "parameter and no GPU.",
+    ),
+    "K0913": Code(
+        "{what} is not read (line {line} of the TTIR)",
+        "write that part of the kernel with operations that are read, or write the kernel with @kdsl.kernel",
+        "A Triton kernel is read op by op from its TTIR. An op, or a form of it, that this version of the reader does "
+        "not know is refused: nothing is guessed or left out.",
     ),
 }
