@@ -205,6 +205,8 @@ def pointwise(op: Op, operands: Sequence[Code]) -> Code:
     if op.name in _STRICT:
         codes = [typed(code, value.dtype) for code, value in zip(codes, op.operands, strict=True)]
     first = 1 if op.name == "select" else 0
+    if op.name in ("shl", "shr"):  # how many bit positions there are is asked of what is shifted
+        codes[0] = typed(codes[0], op.operands[0].dtype)
     if all(code.number for code in codes[first:]):
         codes[first] = typed(codes[first], op.operands[first].dtype)
     if op.name == "select":

@@ -79,6 +79,7 @@ def test_division_and_shifts_by_a_number_need_no_helper() -> None:
     size = Code("N", number=True)  # a number too, but who knows which
     assert apply("floordiv", x, size, dtype=I32).text == "floor_divide(x, N)"
     assert apply("shl", x, size, dtype=I32).text == "shift_left(x, N)"
+    assert apply("shl", jnp.constant(1, I32), y, dtype=I32).text == "shift_left(jnp.int32(1), y)"
 
 
 def test_helpers_are_found_by_their_calls() -> None:
