@@ -168,8 +168,8 @@ class _Findings:
             return {"verdict": Outcome.MISMATCH, "message": message}
         share = total.undecided_fraction
         if share > UNDECIDED_ALLOWED:
-            message = f"{share:.1%} of the elements hang on a comparison that rounding can flip, or on the order of the programs"
-            return {"verdict": Outcome.UNDECIDED, "message": message}
+            reason = "a comparison that rounding can flip, or on the order of the programs"
+            return {"verdict": Outcome.UNDECIDED, "message": f"{share:.1%} of the elements hang on {reason}"}
         return {"verdict": Outcome.VERIFIED, "message": "; ".join(self.warnings.values()) or None}
 
 
