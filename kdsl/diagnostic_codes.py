@@ -258,6 +258,13 @@ CODES: dict[str, Code] = {
         "Targets are found among the installed packages, by the entry point group `kdsl.backends`. This name is "
         "one that kdsl knows, but no installed package provides it.",
     ),
+    "K0310": Code(
+        "the emitted code for {target} does not end: {problem}",
+        "try smaller sizes; a loop that ends only where a rounded number meets a limit may never end elsewhere",
+        "The emitted code was run on a host stand-in, which is slow for large sizes, and was stopped. Or it never "
+        "ends: a `while` that waits for a number to come within a tolerance ends on the oracle, and on a target that "
+        "rounds otherwise it may not.",
+    ),
     "K0401": Code(
         "{path} cannot be loaded: {problem}",
         "give a Python file, a folder of them, or an importable module",

@@ -83,7 +83,7 @@ class PallasTarget:
         import numpy as np
 
         from kdsl.codegen.hostplan import host_plan
-        from kdsl.runtime.worker import WorkerFailure
+        from kdsl.runtime.worker import WorkerFailure, run_failure
 
         plan = host_plan(source.kernel)
         arrays = {each.name: np.asarray(arguments[each.name]) for each in plan.arguments if isinstance(each, Buffer)}
@@ -98,7 +98,7 @@ class PallasTarget:
             outputs = _worker().call(f"{TOOLCHAIN}:run", payload, arrays, timeout=RUN_SECONDS).arrays
         except WorkerFailure as failure:
             self._blame_installation(failure)
-            raise fail("K0307", source.kernel.location, target=self.name, problem=failure.message) from None
+            raise run_failure(failure, source.kernel.location, self.name) from None
         return {name: outputs[str(place)] for place, name in enumerate(plan.results)}
 
     def _blame_installation(self, failure: WorkerFailure) -> None:

@@ -13,12 +13,12 @@ import numpy as np
 from kdsl.diagnostics import fail
 from kdsl.ir.kernel import Buffer, Kernel, Scalar, bind
 from kdsl.runtime.target import AccuracyTable, Array, Report, Source, Toolchain
-from kdsl.runtime.worker import Reply, WorkerFailure, worker
+from kdsl.runtime.worker import Reply, WorkerFailure, run_failure, worker
 
 from .accuracy import ACCURACY
 
 FUNCTIONS = "kdsl.integrations.jax.toolchain"
-TIMEOUT = 300  # seconds; XLA compiles the largest module of the tests in under 5
+TIMEOUT = 120  # seconds; XLA compiles the largest module of the tests in under 5
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class StableHlo:
             payload = {"text": text, "names": [p.name for p in parameters]}
             results = _call("run_stablehlo", payload, arrays).arrays
         except WorkerFailure as failure:
-            raise fail("K0307", source.kernel.location, target=self.name, problem=failure.message) from failure
+            raise run_failure(failure, source.kernel.location, self.name) from failure
         return {buffer.name: results[str(place)] for place, buffer in enumerate(source.kernel.written)}
 
     def _export(self, source: Source, sizes: Mapping[str, int]) -> Reply:

@@ -13,7 +13,7 @@ from kdsl.codegen.hostplan import call_arguments
 from kdsl.diagnostics import fail
 from kdsl.ir.kernel import Buffer, Kernel, size_values
 from kdsl.runtime.target import Array, Report, Source, Toolchain
-from kdsl.runtime.worker import Worker, WorkerError, WorkerFailure, worker
+from kdsl.runtime.worker import Worker, WorkerError, WorkerFailure, run_failure, worker
 
 from .accuracy import ACCURACY
 from .legalize import legalize
@@ -99,7 +99,7 @@ class GPU:
         try:
             reply = _interpreter().call(f"{MODULE}:run", payload, arrays, timeout=RUN_SECONDS)
         except WorkerFailure as failure:
-            raise fail("K0307", source.kernel.location, target=NAME, problem=failure.message) from failure
+            raise run_failure(failure, source.kernel.location, NAME) from failure
         return {buffer.name: reply.arrays[str(place)] for place, buffer in enumerate(source.kernel.written)}
 
     def _require(self, source: Source, *modules: str) -> None:

@@ -174,11 +174,11 @@ class _Findings:
 
 
 def _refusal(error: KdslError) -> dict[str, Any]:
-    """K0307, emitted code that fails to run, is a fault of kdsl's, K06... faults of the kernel that showed when it ran;
-    all else says what cannot be done and why."""
+    """K0307, emitted code that fails to run, is a fault of kdsl's; K0310 says that it did not end; K06... are faults of
+    the kernel that showed when it ran. All else says what cannot be done and why."""
     place = {"file": error.location.file, "line": error.location.line} if error.location is not None else {}
     ran_wrong = Outcome.MISMATCH if error.code.startswith("K06") else Outcome.REFUSED
-    outcome = Outcome.ERROR if error.code == "K0307" else ran_wrong
+    outcome = {"K0307": Outcome.ERROR, "K0310": Outcome.UNDECIDED}.get(error.code, ran_wrong)
     return {"verdict": outcome, "code": error.code, "message": f"{error.message}; {error.hint}", **place}
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from kdsl.diagnostics import KdslError, Location, fail
 from kdsl.runtime.process import Process
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ class Reply:
 
     values: dict[str, Any]
     arrays: dict[str, np.ndarray[Any, Any]]
+
+
+def run_failure(failure: WorkerFailure, location: Location | None, target: str) -> KdslError:
+    """The error for emitted code that gave no result: K0310 if it was stopped, else K0307."""
+    code = "K0310" if isinstance(failure, WorkerTimeout) else "K0307"
+    return fail(code, location, target=target, problem=failure.message)
 
 
 class Worker:

@@ -201,6 +201,12 @@ def test_emitted_code_that_fails_to_run_is_an_error(judge: Judge) -> None:
     assert (row.verdict, row.code) == (Outcome.ERROR, "K0307")
 
 
+def test_emitted_code_that_does_not_end_is_undecided(judge: Judge) -> None:
+    row = judge(scaled, FakeTarget(targets.refuses("K0310", problem="no answer in 120 s")))
+    assert (row.verdict, row.code) == (Outcome.UNDECIDED, "K0310")
+    assert "does not end: no answer in 120 s" in (row.message or "")
+
+
 def test_a_target_that_is_not_installed_is_a_refusal() -> None:
     rows = verify(scaled, source="tests:scaled", targets=["trainium"], examples=1)
     assert [(row.target, row.verdict, row.code) for row in rows[1:]] == [("trainium", Outcome.REFUSED, "K0309")]

@@ -251,6 +251,17 @@ def test_check_reports_what_the_source_refuses() -> None:
         TARGET.run(broken, {"N": 9}, {"x": np.zeros(9, np.float32), "y": np.zeros(9, np.float32)})
 
 
+def test_code_that_does_not_end_is_stopped_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = TARGET.emit(kernels.kernel(kernels.VECTOR_ADD), {}, {})
+    endless = "jax.lax.while_loop(lambda z: z[0] == z[0], lambda z: z + 1, x_tile) + y_tile"
+    monkeypatch.setattr("kdsl.backends.stablehlo.target.TIMEOUT", 5)
+    given = {"x": np.zeros(9, np.float32), "y": np.zeros(9, np.float32)}
+    with pytest.raises(KdslError, match="K0310"):
+        TARGET.run(dataclasses.replace(source, text=source.text.replace("x_tile + y_tile", endless)), {"N": 9}, given)
+    monkeypatch.undo()
+    assert TARGET.run(source, {"N": 9}, given)["z"].tolist() == [0] * 9
+
+
 def test_without_jax_nothing_is_checked_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def version(package: str) -> str:
         raise importlib.metadata.PackageNotFoundError(package)
