@@ -66,7 +66,7 @@ class Affine:
 
 def affine(kernel: Kernel, form: Expr) -> Affine | None:
     """The affine form equal to a form at every point; None for products of axes, two divisors of one axis, others."""
-    form = distribute(form)
+    form = distribute(kernel, form)
     found = splits(kernel, [form])
     coordinates = {axis.name for axis in kernel.axes}
     for split in found:
@@ -81,14 +81,14 @@ def affine(kernel: Kernel, form: Expr) -> Affine | None:
     return Affine(coefficients, form.without(coefficients), found)
 
 
-def distribute(form: Expr) -> Expr:
+def distribute(kernel: Kernel, form: Expr) -> Expr:
     """The same form with multiples of the divisor taken out of divisions: (c*a + b)//c is a + b//c, its rest b's."""
 
     def change(atom: Atom) -> Expr:
         if isinstance(atom, Symbol):
             return Expr((((atom,), 1),))
-        arguments = [distribute(argument) for argument in atom.arguments]
-        if atom.name not in ("floordiv", "mod"):
+        arguments = [distribute(kernel, argument) for argument in atom.arguments]
+        if atom.name not in ("floordiv", "mod") or not _divides(kernel, arguments[1]):
             return function(atom.name, *arguments)
         numerator, divisor = arguments
         multiples = [Expr((term,)) for term in numerator.terms]
@@ -100,8 +100,14 @@ def distribute(form: Expr) -> Expr:
     return _map_atoms(form, change)
 
 
+def _divides(kernel: Kernel, divisor: Expr) -> bool:
+    """Whether a divisor is not 0: sizes are not, where they divide (`bind` refuses it), but data may be."""
+    data = {integer.name for integer in kernel.integers}
+    return not divisor.symbols & data or never_negative(kernel, divisor - 1)
+
+
 def splits(kernel: Kernel, forms: Iterable[Expr]) -> tuple[Split, ...]:
-    """The axes that the forms divide, each by a single uniform divisor that is never negative."""
+    """The axes that the forms divide, each by a single uniform divisor that is above 0."""
     divisors: dict[str, set[Expr]] = {}
     for atom in (atom for form in forms for atom in _divisions(form)):
         numerator, divisor = atom.arguments
@@ -112,7 +118,7 @@ def splits(kernel: Kernel, forms: Iterable[Expr]) -> tuple[Split, ...]:
     for axis in kernel.axes:
         (divisor, *others) = divisors.get(axis.name, {wrap(0)})
         uniform = not form_axes(kernel, [divisor]) and divisor != wrap(0)
-        if not others and uniform and never_negative(kernel, divisor):
+        if not others and uniform and never_negative(kernel, divisor) and _divides(kernel, divisor):
             found.append(Split(axis, divisor))
     return tuple(found)
 

@@ -38,7 +38,7 @@ def disjoint(kernel: Kernel, axis: str | None = None) -> Answer:
     over = _grid(kernel) if axis is None else [axis]
     loop = axis if axis is not None and kernel.axis(axis).kind == "loop" else None
     if loop is not None:
-        found = tuple(access for access in found if loop in access.axes)
+        found = tuple(access for access in found if loop in access.loops)
     doubt: Answer | None = None
     for place, first in enumerate(found):
         for second in found[place:]:
@@ -99,9 +99,11 @@ class _Proof:
         self.parts: dict[str, tuple[str, str]] = {}  # what stands for the axes that are split
         self.renamed = _named_again(kernel)
         assert first.index is not None and second.index is not None
-        self.first = [distribute(form) for form in first.index]
-        self.second = [distribute(form) for form in second.index]
-        self.facts = [[distribute(end) for bound in side.bounds for end in slacks(bound)] for side in (first, second)]
+        self.first = [distribute(kernel, form) for form in first.index]
+        self.second = [distribute(kernel, form) for form in second.index]
+        self.facts = [
+            [distribute(kernel, end) for bound in side.bounds for end in slacks(bound)] for side in (first, second)
+        ]
         self.kernel = kernel
         for split in splits(kernel, [*self.first, *self.second, *self.facts[0], *self.facts[1]]):
             self.split(split)

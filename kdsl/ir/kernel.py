@@ -343,7 +343,11 @@ def bind(kernel: Kernel, sizes: Mapping[str, int], tiles: Mapping[str, int] | No
         gone = gone or result.symbols != expr.symbols - environment.keys()
         return result
 
-    bound = replace(map_expressions(kernel, substitute), sizes=(), tiles=(), constraints=())
+    try:
+        bound = replace(map_expressions(kernel, substitute), sizes=(), tiles=(), constraints=())
+    except ZeroDivisionError as error:
+        empty = ", ".join(name for name, value in values.items() if value == 0)
+        raise fail("K0504", kernel.location, name=empty, value=f"0 ({error})") from None
     if not gone:
         return bound
     from kdsl.ir.rewrite import with_fewer_axes  # it knows the ops, which are made of what this file declares

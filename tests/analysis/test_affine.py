@@ -66,7 +66,7 @@ def test_the_affine_form_has_the_same_values(terms: list[tuple[int, Expr]], cons
     found = affine(kernel(), form)
     for p, m, n in itertools.product(range(4), repeat=3):
         point = {"p": p, "m": m, "n": n}
-        assert distribute(form).evaluate(point) == form.evaluate(point)
+        assert distribute(kernel(), form).evaluate(point) == form.evaluate(point)
         if found is not None:
             parts = {split.quotient.name: point[split.axis.name] // 2 for split in found.splits}
             parts |= {split.remainder.name: point[split.axis.name] % 2 for split in found.splits}

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kdsl.analysis.disjoint import disjoint
 from kdsl.analysis.parallel import is_parallel
-from kdsl.interpreter import batched, stepped
+from kdsl.interpreter import batched, run, stepped
 from kdsl.interpreter.grid import ORDERS
 from kdsl.ir.builder import Builder
 from kdsl.ir.dtypes import I32
@@ -305,3 +306,25 @@ def test_programs_that_meet_seem_to_run_one_after_the_other() -> None:
 
     check()
     assert min(seen[True], seen[False]) > 60, seen
+
+
+DIVIDED = """kernel divided(d: in i32[1], y: inout i32[20, 20]) {
+  program p < 9
+  integer n
+  %d: i32 = load d[0]
+  let %d {integer = n}
+  %p: i32[p] = index {form = p}
+  %x: i32[p] = load y[floordiv(p, n), mod(p, n)]
+  %s: i32[p] = add %x, %p
+  store y[floordiv(p, n), mod(p, n)] = %s
+}
+"""
+
+
+def test_a_divisor_from_data_may_be_zero() -> None:
+    """Then all programs meet in y[0, 0]: it takes more than the form to tell them apart."""
+    kernel = bind(parse_kernel(DIVIDED), {})
+    given = {"d": np.array([0], np.int32), "y": np.zeros((20, 20), np.int32)}
+    assert not is_parallel(kernel)
+    assert not disjoint(kernel).proven
+    assert run(kernel, given)["y"][0, 0] == sum(range(9))

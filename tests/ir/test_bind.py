@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from kdsl.diagnostics import KdslError
 from kdsl.interpreter import Mode, run
 from kdsl.ir.kernel import bind
 from kdsl.ir.text import parse_kernel
@@ -65,3 +66,9 @@ def test_a_stride_of_zero_meets_one_element_in_every_lane(stride: int) -> None:
     kernel = verify(bind(verify(parse_kernel(STRIDED)), {"S": stride}))
     x = np.arange(5, 6 + 2 * stride, dtype=np.int32)
     assert run(kernel, {"x": x})["y"].tolist() == [x[stride * np.arange(3)].sum() + i for i in range(3)]
+
+
+def test_a_size_of_zero_that_divides_is_refused() -> None:
+    text = STRIDED.replace("load x[S*m]", "load x[m - mod(m, S)]")
+    with pytest.raises(KdslError, match=r"K0504.*S = 0 \(mod of m by zero\)"):
+        bind(verify(parse_kernel(text)), {"S": 0})
